@@ -1,0 +1,48 @@
+//! What search yields: labelled stretches of audio, in tiers.
+
+/// One labelled stretch of the audio.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Segment {
+    /// Phone, word, ... as it is printed.
+    pub label: String,
+    /// First sample.
+    pub start: u64,
+    /// First sample after it (exclusive).
+    pub end: u64,
+    /// Posterior probability, 0 to 1, where it was computed.
+    pub confidence: Option<f32>,
+}
+
+/// A row of segments that follow one another without gaps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tier {
+    /// "phones", "words", ...
+    pub name: String,
+    /// In time order.
+    pub segments: Vec<Segment>,
+}
+
+/// Everything that was found in one recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alignment {
+    /// Name of the utterance: from the manifest, else the file's stem.
+    pub utterance: String,
+    /// Length of the audio in samples.
+    pub samples: u64,
+    /// Samples in a second.
+    pub sample_rate: u32,
+    /// Phones first.
+    pub tiers: Vec<Tier>,
+}
+
+impl Alignment {
+    /// The tier called `name`.
+    pub fn tier(&self, name: &str) -> Option<&Tier> {
+        self.tiers.iter().find(|tier| tier.name == name)
+    }
+
+    /// `samples` in seconds of this recording.
+    pub fn seconds(&self, samples: u64) -> f64 {
+        samples as f64 / f64::from(self.sample_rate)
+    }
+}

@@ -1,0 +1,49 @@
+//! Local scores, whatever they come from: a network's log-posteriors made into scaled likelihoods, or Gaussian mixtures.
+//!
+//! Frames come in, an `[T x P]` matrix of natural-log scores goes to the search, which knows nothing else of acoustics.
+
+use crate::matrix::Matrix;
+use crate::{Error, Result};
+
+/// Scores of every pdf in every frame, `[T x P]`, natural log, higher is better. Minus infinity is "impossible";
+/// NaN and plus infinity never occur.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Emissions(Matrix);
+
+impl Emissions {
+    /// Takes `scores` `[T x P]`.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] when a score is NaN or plus infinity.
+    pub fn new(scores: Matrix) -> Result<Self> {
+        let bad = scores.iter_rows().position(|row| row.iter().any(|&s| s.is_nan() || s == f32::INFINITY));
+        match bad {
+            Some(frame) => Err(Error::NotFinite { what: "emission scores", frame }),
+            None => Ok(Self(scores)),
+        }
+    }
+
+    /// Number of search frames, T.
+    pub fn frames(&self) -> usize {
+        self.0.rows()
+    }
+
+    /// Number of pdfs, P.
+    pub fn pdfs(&self) -> usize {
+        self.0.cols()
+    }
+
+    /// The scores of frame `frame`, by pdf.
+    pub fn frame(&self, frame: usize) -> &[f32] {
+        self.0.row(frame)
+    }
+
+    /// The whole matrix.
+    pub fn matrix(&self) -> &Matrix {
+        &self.0
+    }
+}
+
+/// A network's output: log P(pdf | frame), `[T x P]`, natural log; each row sums to one in probability.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogPosteriors(pub Matrix);

@@ -1,0 +1,170 @@
+//! The one error type: each variant holds the facts and reads as one sentence that says what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What can go wrong, for every module.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    Io {
+        /// File or folder.
+        path: PathBuf,
+        /// What was tried: "read", "create", "write", ...
+        doing: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Audio that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Audio {
+        /// The file, or `-`.
+        path: PathBuf,
+        /// What was found, what was expected, what to do.
+        reason: String,
+    },
+    /// A graph file that is not right.
+    #[error("{}:{line}:{column}: {reason}", path.display())]
+    GraphFile {
+        /// The file.
+        path: PathBuf,
+        /// One-based line.
+        line: usize,
+        /// One-based column, in characters.
+        column: usize,
+        /// What is wrong there and what is expected.
+        reason: String,
+    },
+    /// A text file with one record a line (lexicon, ARPA, CTM, ...) that is not right.
+    #[error("{}:{line}: {reason}", path.display())]
+    TextFile {
+        /// The file.
+        path: PathBuf,
+        /// One-based line.
+        line: usize,
+        /// What is wrong there and what is expected.
+        reason: String,
+    },
+    /// A manifest with a bad line.
+    #[error("{}:{line}: {reason}", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// One-based line.
+        line: usize,
+        /// What is wrong there and what is expected.
+        reason: String,
+    },
+    /// A file of settings with a key or a value that is not right.
+    #[error("{}: {reason}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// Key, value found, values allowed.
+        reason: String,
+    },
+    /// A setting out of range.
+    #[error("{key} = {value}: expected {expected}")]
+    Setting {
+        /// Name of the setting.
+        key: &'static str,
+        /// The value found.
+        value: String,
+        /// The values allowed.
+        expected: &'static str,
+    },
+    /// A bundle with a missing, broken or mismatched part.
+    #[error("{}: {part}: {reason}", path.display())]
+    Bundle {
+        /// The bundle's folder, or "built-in model".
+        path: PathBuf,
+        /// The part.
+        part: String,
+        /// What was found and what was expected.
+        reason: String,
+    },
+    /// The network scores another number of pdfs than the graph uses.
+    #[error("the network scores {network} pdfs but the graph uses {graph}: they must be trained for each other")]
+    PdfCount {
+        /// Columns of the network's output.
+        network: usize,
+        /// Pdfs of the graph.
+        graph: usize,
+    },
+    /// No legal path has this length.
+    #[error("no legal path: {frames} search frames given, the shortest legal sequence needs {need_at_least}")]
+    NoPath {
+        /// Search frames available.
+        frames: usize,
+        /// Search frames of the shortest legal path.
+        need_at_least: usize,
+    },
+    /// Every legal path goes through a cell that scores minus infinity.
+    #[error("no legal path: every one of them meets a score of minus infinity, at the latest in search frame {frame}")]
+    Impossible {
+        /// The frame at which the last path died.
+        frame: usize,
+    },
+    /// The beam lost every path.
+    #[error("the beam of {beam} lost every path at search frame {frame}: widen it")]
+    BeamTooNarrow {
+        /// The frame at which the last path died.
+        frame: usize,
+        /// Beam width, natural log.
+        beam: f32,
+    },
+    /// A dimension that does not fit.
+    #[error("{what}: expected {expected}, found {found}")]
+    Shape {
+        /// What was counted.
+        what: &'static str,
+        /// The right count.
+        expected: usize,
+        /// The count found.
+        found: usize,
+    },
+    /// A number that is NaN or infinite where it must not be.
+    #[error("{what}: a value in frame {frame} is not a finite number")]
+    NotFinite {
+        /// Features, emissions, ...
+        what: &'static str,
+        /// Zero-based frame.
+        frame: usize,
+    },
+    /// A transcript that the graph does not admit.
+    #[error("{reason}")]
+    Transcript {
+        /// The illegal pair, the unknown symbol or word.
+        reason: String,
+    },
+    /// Training went astray.
+    #[error(
+        "training diverged in epoch {epoch}: loss {loss} on {utterances}; lower the learning rate or leave these utterances out"
+    )]
+    Diverged {
+        /// One-based epoch.
+        epoch: usize,
+        /// The utterances of the batch.
+        utterances: String,
+        /// The loss seen.
+        loss: f64,
+    },
+    /// The network library refused.
+    #[error("network: {0}")]
+    Network(String),
+    /// Anything else that a user must be told in one sentence.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Error {
+    /// An [`Error::Io`] on `path`.
+    pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), doing, source }
+    }
+}
+
+/// Result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;

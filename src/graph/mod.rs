@@ -1,0 +1,289 @@
+//! Which label sequences exist.
+//!
+//! States emit; an arc that is absent is a step that cannot happen. A [`Graph`] is structure and fixed weights only; trained
+//! weights lie beside it in [`Weights`], so that a cached graph does not go stale while training moves them.
+
+use std::sync::Arc as Shared;
+
+use crate::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId, WordId};
+use crate::{Error, Result};
+
+/// A step from one state to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arc {
+    /// Where it leads.
+    pub to: StateId,
+    /// Its trained parameter, or [`TransitionId::NONE`].
+    pub transition: TransitionId,
+    /// What is not trained: language model, lexicon. Natural log.
+    pub fixed: f32,
+}
+
+/// A way to begin in a state, or to end in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Boundary {
+    /// The first or last state.
+    pub state: StateId,
+    /// Its trained parameter, or [`TransitionId::NONE`].
+    pub transition: TransitionId,
+    /// What is not trained, natural log.
+    pub fixed: f32,
+}
+
+/// What a state is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    /// The column of the emissions that it reads.
+    pub pdf: PdfId,
+    /// The label of its segment.
+    pub symbol: SymbolId,
+    /// Whether a segment begins when the state is entered from another state.
+    pub entry: bool,
+    /// Whether an arc from the state to itself begins a new segment too (a one-frame symbol said again) instead of dwelling.
+    pub restarts: bool,
+    /// The word that a pronunciation's last state carries.
+    pub word: Option<WordId>,
+}
+
+/// Weights of the trained transitions, by [`TransitionId`], natural log.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Weights(pub Vec<f32>);
+
+impl Weights {
+    /// The weight of `transition`; 0 for [`TransitionId::NONE`].
+    pub fn get(&self, transition: TransitionId) -> f32 {
+        if transition.is_some() { self.0[transition.index()] } else { 0.0 }
+    }
+}
+
+/// All legal state sequences: states that emit, arcs in rows by their source, weighted first and last states.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    symbols: Shared<SymbolTable>,
+    states: Vec<State>,
+    first_arc: Vec<u32>,
+    arcs: Vec<Arc>,
+    sources: Vec<StateId>,
+    first_incoming: Vec<u32>,
+    incoming: Vec<u32>,
+    starts: Vec<Boundary>,
+    finals: Vec<Boundary>,
+    pdfs: usize,
+    transitions: usize,
+}
+
+impl Graph {
+    /// The names of the symbols.
+    pub fn symbols(&self) -> &Shared<SymbolTable> {
+        &self.symbols
+    }
+
+    /// Number of states.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Whether there is no state.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// What `state` is.
+    pub fn state(&self, state: StateId) -> &State {
+        &self.states[state.index()]
+    }
+
+    /// All states in order.
+    pub fn states(&self) -> &[State] {
+        &self.states
+    }
+
+    /// Number of arcs.
+    pub fn arc_count(&self) -> usize {
+        self.arcs.len()
+    }
+
+    /// The arcs that leave `state`, by ascending target.
+    pub fn arcs(&self, state: StateId) -> &[Arc] {
+        &self.arcs[self.arc_range(state)]
+    }
+
+    /// The positions in [`Graph::all_arcs`] of the arcs that leave `state`.
+    pub fn arc_range(&self, state: StateId) -> std::ops::Range<usize> {
+        self.first_arc[state.index()] as usize..self.first_arc[state.index() + 1] as usize
+    }
+
+    /// All arcs, ordered by source, then target.
+    pub fn all_arcs(&self) -> &[Arc] {
+        &self.arcs
+    }
+
+    /// The source of the arc at `position` in [`Graph::all_arcs`].
+    pub fn source(&self, position: usize) -> StateId {
+        self.sources[position]
+    }
+
+    /// Positions in [`Graph::all_arcs`] of the arcs that enter `state`, by ascending source.
+    pub fn incoming(&self, state: StateId) -> &[u32] {
+        &self.incoming[self.first_incoming[state.index()] as usize..self.first_incoming[state.index() + 1] as usize]
+    }
+
+    /// Legal first states, by ascending state.
+    pub fn starts(&self) -> &[Boundary] {
+        &self.starts
+    }
+
+    /// Legal last states, by ascending state.
+    pub fn finals(&self) -> &[Boundary] {
+        &self.finals
+    }
+
+    /// Number of pdfs that emissions must have: the columns of the acoustic model that this graph was made for.
+    pub fn pdfs(&self) -> usize {
+        self.pdfs
+    }
+
+    /// Number of trained transition parameters.
+    pub fn transitions(&self) -> usize {
+        self.transitions
+    }
+
+    /// Whether the step `from -> to` begins a new segment: a function of the pair.
+    pub fn enters(&self, from: StateId, to: StateId) -> bool {
+        let state = self.state(to);
+        state.entry && (from != to || state.restarts)
+    }
+
+    /// The word that ends when `state` is left.
+    pub fn word(&self, state: StateId) -> Option<WordId> {
+        self.state(state).word
+    }
+
+    /// The arc `from -> to`, if that step is legal.
+    pub fn arc(&self, from: StateId, to: StateId) -> Option<&Arc> {
+        let arcs = self.arcs(from);
+        arcs.binary_search_by_key(&to, |arc| arc.to).ok().map(|found| &arcs[found])
+    }
+
+    /// Search frames of the shortest legal path; `None` when there is no legal path.
+    pub fn shortest_path_frames(&self) -> Option<usize> {
+        let mut reached = vec![false; self.len()];
+        let mut last = vec![false; self.len()];
+        self.finals.iter().for_each(|end| last[end.state.index()] = true);
+        let mut front: Vec<StateId> = self.starts.iter().map(|start| start.state).collect();
+        let mut frames = 0;
+        while !front.is_empty() {
+            frames += 1;
+            front.retain(|state| !std::mem::replace(&mut reached[state.index()], true));
+            if front.iter().any(|state| last[state.index()]) {
+                return Some(frames);
+            }
+            front = front.iter().flat_map(|&state| self.arcs(state)).map(|arc| arc.to).collect();
+        }
+        None
+    }
+}
+
+/// Collects states and arcs in any order and lays them out as a [`Graph`].
+#[derive(Debug, Clone)]
+pub struct GraphBuilder {
+    symbols: Shared<SymbolTable>,
+    pdfs: usize,
+    transitions: usize,
+    states: Vec<State>,
+    arcs: Vec<(StateId, Arc)>,
+    starts: Vec<Boundary>,
+    finals: Vec<Boundary>,
+}
+
+impl GraphBuilder {
+    /// A builder of a graph over `symbols` for emissions of `pdfs` columns and weights of `transitions` parameters.
+    pub fn new(symbols: Shared<SymbolTable>, pdfs: usize, transitions: usize) -> Self {
+        Self { symbols, pdfs, transitions, states: vec![], arcs: vec![], starts: vec![], finals: vec![] }
+    }
+
+    /// Adds a state.
+    pub fn state(&mut self, state: State) -> StateId {
+        self.states.push(state);
+        StateId::from_index(self.states.len() - 1)
+    }
+
+    /// Adds the step `from -> arc.to`.
+    pub fn arc(&mut self, from: StateId, arc: Arc) {
+        self.arcs.push((from, arc));
+    }
+
+    /// Makes `start.state` a legal first state.
+    pub fn start(&mut self, start: Boundary) {
+        self.starts.push(start);
+    }
+
+    /// Makes `end.state` a legal last state.
+    pub fn end(&mut self, end: Boundary) {
+        self.finals.push(end);
+    }
+
+    /// Number of arcs added so far.
+    pub fn arc_count(&self) -> usize {
+        self.arcs.len()
+    }
+
+    /// Lays the graph out.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when two arcs join the same two states, a boundary is doubled, or an index is out of range.
+    pub fn build(mut self) -> Result<Graph> {
+        self.check()?;
+        self.arcs.sort_by_key(|(from, arc)| (*from, arc.to));
+        self.starts.sort_by_key(|start| start.state);
+        self.finals.sort_by_key(|end| end.state);
+        if self.arcs.windows(2).any(|pair| (pair[0].0, pair[0].1.to) == (pair[1].0, pair[1].1.to)) {
+            return Err(Error::Other("two arcs join the same two states".into()));
+        }
+        let doubled = |ends: &[Boundary]| ends.windows(2).any(|pair| pair[0].state == pair[1].state);
+        if doubled(&self.starts) || doubled(&self.finals) {
+            return Err(Error::Other("a state is given as start or end twice".into()));
+        }
+        let sources: Vec<StateId> = self.arcs.iter().map(|(from, _)| *from).collect();
+        let arcs: Vec<Arc> = self.arcs.iter().map(|(_, arc)| *arc).collect();
+        let mut incoming: Vec<u32> = (0..arcs.len() as u32).collect();
+        incoming.sort_by_key(|&position| (arcs[position as usize].to, sources[position as usize]));
+        let states = self.states.len();
+        Ok(Graph {
+            first_arc: row_starts(states, sources.iter().copied()),
+            first_incoming: row_starts(states, incoming.iter().map(|&position| arcs[position as usize].to)),
+            symbols: self.symbols,
+            states: self.states,
+            arcs,
+            sources,
+            incoming,
+            starts: self.starts,
+            finals: self.finals,
+            pdfs: self.pdfs,
+            transitions: self.transitions,
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let state_ok = |state: StateId| state.index() < self.states.len();
+        let weight_ok =
+            |t: TransitionId, fixed: f32| (!t.is_some() || t.index() < self.transitions) && fixed.is_finite();
+        let ends = self.starts.iter().chain(&self.finals);
+        let fine = self.states.iter().all(|s| s.pdf.index() < self.pdfs && s.symbol.index() < self.symbols.len())
+            && self.arcs.iter().all(|(from, a)| state_ok(*from) && state_ok(a.to) && weight_ok(a.transition, a.fixed))
+            && ends.into_iter().all(|end| state_ok(end.state) && weight_ok(end.transition, end.fixed));
+        if fine {
+            Ok(())
+        } else {
+            Err(Error::Other("the graph refers to a state, pdf or weight that does not exist".into()))
+        }
+    }
+}
+
+/// Where each of `rows` rows begins when `keys`, ascending, say which row each entry is in.
+fn row_starts(rows: usize, keys: impl Iterator<Item = StateId>) -> Vec<u32> {
+    let mut starts = vec![0; rows + 1];
+    keys.for_each(|key| starts[key.index() + 1] += 1);
+    (0..rows).for_each(|row| starts[row + 1] += starts[row]);
+    starts
+}
