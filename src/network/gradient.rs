@@ -1,18 +1,16 @@
-//! The gradient of any criterion on a network's scores: forward, the criterion on plain numbers, backward.
+//! The gradient of any criterion on a network's scores: forward, the criterion, backward.
 
-use candle_core::{Device, Tensor};
-
-use super::ops::{Surrogate, with_values};
+use super::Network;
+use super::layers::Rows;
 use super::splice::Segments;
-use super::{Network, refused};
 use crate::matrix::Matrix;
 use crate::random::Random;
 use crate::{Error, Result};
 
 /// What training wants of the scores of a few utterances.
 pub trait Criterion {
-    /// Changes `scores` `[rows x pdfs]` (before log-softmax, utterances one after another) into the gradient of the loss by
-    /// them.
+    /// Changes `scores` `[rows x pdfs]` (before log-softmax, utterances one after another, [`Network::rows_out`] rows each)
+    /// into the gradient of the loss by them.
     ///
     /// # Errors
     /// As the criterion has them.
@@ -31,41 +29,23 @@ impl Network {
         criterion: &mut impl Criterion,
         dropout: Option<&Random>,
     ) -> Result<Vec<Vec<f32>>> {
-        let scores = self.tracked_scores(utterances, dropout)?;
-        let mut wanted = to_matrix(&scores)?;
-        criterion.differentiate(&mut wanted)?;
-        if wanted.rows() * wanted.cols() != scores.elem_count() {
-            let (expected, found) = (scores.elem_count(), wanted.rows() * wanted.cols());
+        let (scores, tape) = self.plan.forward(&self.values, self.laid_out(utterances)?, dropout);
+        let rows = scores.segments.rows();
+        let mut scores = Matrix::from_vec(rows, self.dims.pdfs, scores.values)?;
+        criterion.differentiate(&mut scores)?;
+        let (expected, found) = (rows * self.dims.pdfs, scores.rows() * scores.cols());
+        if expected != found {
             return Err(Error::Shape { what: "values in the criterion's gradient", expected, found });
         }
-        let loss = scores.apply_op1(Surrogate { gradient: wanted.into_vec() }).map_err(refused)?;
-        drop(scores);
-        let gradients = loss.backward().map_err(refused)?;
-        let read = |(name, variable): (&String, &Tensor)| {
-            let gradient =
-                gradients.get(variable).ok_or_else(|| Error::Network(format!("{name} received no gradient")))?;
-            with_values(gradient, |values| Ok(values.to_vec())).map_err(refused)
-        };
-        self.parameters.variables().iter().map(read).collect()
+        Ok(self.plan.backward(&self.values, tape, scores.into_vec()))
     }
 
-    /// The scores of `utterances`, laid one after another, recorded for a backward pass.
-    fn tracked_scores(&self, utterances: &[Matrix], dropout: Option<&Random>) -> Result<Tensor> {
-        let mut frames = Matrix::with_cols(self.dims.input);
-        let mut rows = Vec::with_capacity(utterances.len());
-        for utterance in utterances {
-            let padded = self.padded(utterance)?;
-            rows.push(padded.rows());
-            frames.append(&padded);
-        }
-        let shape = (frames.rows(), frames.cols());
-        let x = Tensor::from_vec(frames.into_vec(), shape, &Device::Cpu).map_err(refused)?;
-        self.plan.forward(&self.parameters.variables(), (x, Segments::new(rows)), dropout).map_err(refused)
+    /// The padded frames of `utterances`, one after another.
+    fn laid_out(&self, utterances: &[Matrix]) -> Result<Rows> {
+        let padded: Vec<Matrix> = utterances.iter().map(|frames| self.padded(frames)).collect::<Result<_>>()?;
+        let segments = Segments::new(padded.iter().map(Matrix::rows));
+        let mut values = Vec::with_capacity(segments.rows() * self.dims.input);
+        padded.iter().for_each(|frames| values.extend_from_slice(frames.as_slice()));
+        Ok(Rows { values, segments })
     }
-}
-
-fn to_matrix(tensor: &Tensor) -> Result<Matrix> {
-    let (rows, cols) = tensor.dims2().map_err(refused)?;
-    let values = with_values(tensor, |values| Ok(values.to_vec())).map_err(refused)?;
-    Matrix::from_vec(rows, cols, values)
 }

@@ -1,9 +1,8 @@
 //! Scoring as frames arrive: the frames that later rows need again are kept, the utterance's edge frames are repeated.
 
-use candle_core::{Device, Tensor};
-
+use super::layers::Rows;
 use super::splice::Segments;
-use super::{Acoustic, Context, Network, kernels, refused};
+use super::{Acoustic, Context, Network, kernels};
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::{Error, Result};
@@ -109,20 +108,13 @@ impl Network {
             let block = BLOCK_ROWS.min(rows - first);
             let frames = (first * step, (block - 1) * step + span + 1);
             let cols = self.dims.input;
-            let values = &state.frames.as_slice()[frames.0 * cols..(frames.0 + frames.1) * cols];
-            scores.extend(self.scores(values, frames.1)?);
+            let values = state.frames.as_slice()[frames.0 * cols..(frames.0 + frames.1) * cols].to_vec();
+            scores.extend(self.plan.infer(&self.values, Rows { values, segments: Segments::new([frames.1]) }));
         }
         kernels::log_softmax(&mut scores, self.dims.pdfs);
         state.frames.drop_front(rows * step);
         state.given += rows;
         Matrix::from_vec(rows, self.dims.pdfs, scores)
-    }
-
-    /// Scores before log-softmax of one stretch of padded frames.
-    fn scores(&self, values: &[f32], frames: usize) -> Result<Vec<f32>> {
-        let x = Tensor::from_slice(values, (frames, self.dims.input), &Device::Cpu).map_err(refused)?;
-        let scores = self.plan.forward(&self.constants, (x, Segments::new([frames])), None).map_err(refused)?;
-        super::ops::with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)
     }
 }
 
