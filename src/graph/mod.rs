@@ -3,6 +3,9 @@
 //! States emit; an arc that is absent is a step that cannot happen. A [`Graph`] is structure and fixed weights only; trained
 //! weights lie beside it in [`Weights`], so that a cached graph does not go stale while training moves them.
 
+pub mod lexicon;
+pub mod ngram;
+
 use std::sync::Arc as Shared;
 
 use crate::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId, WordId};
