@@ -2,8 +2,10 @@
 //!
 //! Frames come in, an `[T x P]` matrix of natural-log scores goes to the search, which knows nothing else of acoustics.
 
+mod gmm;
 mod hybrid;
 
+pub use gmm::{DiagonalMixtures, MixtureAccumulator, MixtureParts, MixtureUpdate, SplitTarget};
 pub use hybrid::{HybridScales, Priors, hybrid};
 
 use crate::matrix::Matrix;
