@@ -9,6 +9,8 @@ mod compile;
 pub mod dot;
 mod file;
 mod lattice;
+pub mod lexicon;
+pub mod ngram;
 mod rules;
 mod source;
 mod spec;
