@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod mmap;
 #[cfg(feature = "neural")]
 pub mod network;
+pub mod random;
 pub mod symbols;
 pub mod timing;
 
