@@ -40,10 +40,7 @@ const WEIGHTS: &str = "weights.safetensors";
 pub struct Bundle {
     /// Settings and credits.
     pub description: Description,
-    /// Text of the graph file.
-    pub graph_text: String,
-    /// The graph file, parsed.
-    pub graph: GraphSpec,
+        pub graph: GraphSpec,
     /// The phone n-gram that weighs the graph.
     pub ngram: Ngram,
     /// Frames to log-posteriors.
@@ -85,19 +82,17 @@ impl Bundle {
         let wrong = |part: &str, reason: String| Error::Bundle { path: parts.place(), part: part.to_owned(), reason };
         let description =
             Description::parse(parts.text(DESCRIPTION)?.as_str()).map_err(|reason| wrong(DESCRIPTION, reason))?;
-        let graph_text = parts.text(GRAPH)?;
-        let graph = GraphSpec::parse(&graph_text).map_err(|error| wrong(GRAPH, error.to_string()))?;
+        let graph = GraphSpec::parse_as(&parts.place().join(GRAPH), &parts.text(GRAPH)?)?;
         let ngram = Ngram::parse_arpa(&parts.place().join(NGRAM), &parts.text(NGRAM)?, graph.symbols())?;
         let bytes = parts.bytes(WEIGHTS)?;
         let tensors = tensors::Tensors::parse(&bytes).map_err(|reason| wrong(WEIGHTS, reason))?;
-        let network = Network::load(&description.network, description.features.dim(), graph.pdfs(), &tensors.network())
+        let network = Network::load(&description.network, (description.features.dim(), graph.pdfs()), tensors.network())
             .map_err(|error| wrong(WEIGHTS, error.to_string()))?;
         let bundle = Self {
             priors: tensors.priors().map_err(|reason| wrong(WEIGHTS, reason))?,
             transitions: tensors.transitions().map_err(|reason| wrong(WEIGHTS, reason))?,
             moments: tensors.moments().map_err(|reason| wrong(WEIGHTS, reason))?,
             description,
-            graph_text,
             graph,
             ngram,
             network,
@@ -126,7 +121,7 @@ impl Bundle {
     pub fn save(&self, path: &Path) -> Result<()> {
         std::fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
         let write = |part: &str, bytes: &[u8]| formats::atomic::write(&path.join(part), |file| file.write_all(bytes));
-        write(GRAPH, self.graph_text.as_bytes())?;
+        write(GRAPH, self.graph.text().as_bytes())?;
         write(NGRAM, self.ngram.to_arpa().as_bytes())?;
         write(WEIGHTS, &tensors::encode(self)?)?;
         write(DESCRIPTION, self.description.to_toml()?.as_bytes())

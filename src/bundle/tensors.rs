@@ -21,7 +21,7 @@ const NETWORK: &str = "network.";
 
 /// Every tensor of the file, as f32 or f64 values.
 pub(super) struct Tensors {
-    tensors: BTreeMap<String, NamedTensor>,
+    tensors: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
     wide: BTreeMap<String, Vec<f64>>,
 }
 
@@ -39,7 +39,7 @@ impl Tensors {
                 }
                 _ => {
                     let data = floats(&name, &view)?;
-                    all.tensors.insert(name.clone(), NamedTensor { name, shape: view.shape().to_vec(), data });
+                    all.tensors.insert(name, (view.shape().to_vec(), data));
                 }
             }
         }
@@ -48,10 +48,8 @@ impl Tensors {
 
     /// The network's tensors under its own names.
     pub(super) fn network(&self) -> Vec<NamedTensor> {
-        let own = |(name, tensor): (&String, &NamedTensor)| {
-            name.strip_prefix(NETWORK).map(|name| NamedTensor { name: name.to_owned(), ..tensor.clone() })
-        };
-        self.tensors.iter().filter_map(own).collect()
+        let tensors = self.tensors.iter().filter_map(|(name, tensor)| Some((name.strip_prefix(NETWORK)?, tensor)));
+        tensors.map(|(name, (shape, data))| (name.to_owned(), shape.clone(), data.clone())).collect()
     }
 
     pub(super) fn priors(&self) -> Reason<Priors> {
@@ -68,7 +66,7 @@ impl Tensors {
     }
 
     fn vector(&self, name: &str) -> Reason<Vec<f32>> {
-        self.tensors.get(name).map(|tensor| tensor.data.clone()).ok_or_else(|| missing(name))
+        self.tensors.get(name).map(|(_, data)| data.clone()).ok_or_else(|| missing(name))
     }
 
     fn wide(&self, name: &str) -> Reason<Vec<f64>> {
@@ -101,9 +99,9 @@ struct Encoded {
 }
 
 impl Encoded {
-    fn narrow(tensor: &NamedTensor) -> Self {
-        let bytes = tensor.data.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
-        Self { name: format!("{NETWORK}{}", tensor.name), dtype: Dtype::F16, shape: tensor.shape.clone(), bytes }
+    fn narrow((name, shape, data): &NamedTensor) -> Self {
+        let bytes = data.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
+        Self { name: format!("{NETWORK}{name}"), dtype: Dtype::F16, shape: shape.clone(), bytes }
     }
 
     fn single(name: &str, data: &[f32]) -> Self {
@@ -119,7 +117,7 @@ impl Encoded {
 
 /// The bytes of `bundle`'s numbers.
 pub(super) fn encode(bundle: &Bundle) -> Result<Vec<u8>> {
-    let mut all: Vec<Encoded> = bundle.network.tensors().iter().map(Encoded::narrow).collect();
+    let mut all: Vec<Encoded> = bundle.network.parts().iter().map(Encoded::narrow).collect();
     all.push(Encoded::single(PRIORS, bundle.priors.log()));
     all.push(Encoded::single(TRANSITIONS, &bundle.transitions.0));
     all.push(Encoded::double(MOMENTS_COUNT, &[bundle.moments.count]));

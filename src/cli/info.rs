@@ -35,7 +35,7 @@ fn describe(bundle: &Bundle) -> Result<String> {
     line("audio", format!("{} Hz", timing.sample_rate));
     line("features", format!("{} {:?}", description.features.dim(), description.features.kind));
     line("normalisation", format!("{:?}", description.features.normalisation));
-    line("network", format!("{}, {} parameters", description.network.kind(), bundle.network.parameters()));
+    line("network", format!("{:?}, {} parameters", description.network, bundle.network.parameter_count()));
     line("context", format!("{:?} frames before, {:?} after", context.left, context.right));
     line("search frame", format!("{} ms", timing.search_shift_ms()));
     line("phones", bundle.graph.symbols().names().join(" "));

@@ -53,7 +53,10 @@ fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
     }
     wanted
         .into_par_iter()
-        .map(|(utterance, words)| Ok(Development { posteriors: read(bundle, &utterance)?, words }))
+        .map(|(utterance, words)| {
+            let posteriors = read(bundle, &utterance)?;
+            Ok(Development { name: utterance.name, posteriors, words })
+        })
         .collect()
 }
 

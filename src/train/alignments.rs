@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::alignment::{Alignment, Segment, Tier};
 use crate::decode::phone_tier;
 use crate::dp::SegmentSpan;
-use crate::formats::{self, Format, ctm};
+use crate::formats::ctm::{self, TimedLabel};
+use crate::formats::{self, Format};
 use crate::graph::{GraphSpec, TransitionRole};
 use crate::symbols::{PdfId, SymbolId, TransitionId};
 use crate::timing::FrameTiming;
@@ -46,13 +47,13 @@ impl Alignments {
         let samples = |seconds: f64| (seconds * f64::from(sample_rate)).round() as u64;
         let mut all = BTreeMap::new();
         for (utterance, rows) in ctm::read(path)? {
-            let segment = |row: &ctm::Row| Segment {
-                label: row.label.clone(),
+            let segment = |row: TimedLabel| Segment {
+                label: row.label,
                 start: samples(row.start_seconds),
-                end: samples(row.start_seconds + row.duration_seconds),
+                end: samples(row.end_seconds),
                 confidence: None,
             };
-            all.insert(utterance, Tier { name: "phones".into(), segments: rows.iter().map(segment).collect() });
+            all.insert(utterance, Tier { name: "phones".into(), segments: rows.into_iter().map(segment).collect() });
         }
         Ok(Self(all))
     }

@@ -21,6 +21,7 @@ use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
 use crate::learn::neural::{EpochReport, FrameExample, FrameTrainer, IGNORE};
 use crate::network::{Acoustic, Network};
+use crate::random::Random;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
@@ -46,7 +47,6 @@ struct Run<'a> {
     corpus: &'a Corpus,
     work: &'a Path,
     spec: GraphSpec,
-    graph_text: String,
     timing: FrameTiming,
 }
 
@@ -57,13 +57,11 @@ pub(super) fn train(
     (first, work): (Alignments, &Path),
     progress: &mut Progress<'_>,
 ) -> Result<Bundle> {
-    let graph_text =
-        std::fs::read_to_string(&config.graph).map_err(|source| Error::io("read", &config.graph, source))?;
     let spec = GraphSpec::read(&config.graph)?;
     let timing = config.features.timing(config.network.subsampling() as u32);
-    let run = Run { config, corpus, work, spec, graph_text, timing };
+    let run = Run { config, corpus, work, spec, timing };
     let mut alignments = first;
-    let mut network = Network::new(&config.network, config.features.dim(), run.spec.pdfs(), config.seed)?;
+    let mut network = Network::new(&config.network, (config.features.dim(), run.spec.pdfs()), &Random::new(config.seed))?;
     for pass in 1..=config.pass.len() {
         network = run.pass(pass, network, &alignments, progress)?;
         if pass < config.pass.len() {
@@ -189,7 +187,6 @@ impl Run<'_> {
         let TrainConfig { name, description, features, network: shape, .. } = self.config;
         Ok(Bundle {
             description: Description::new(name, description, features.clone(), shape.clone()),
-            graph_text: self.graph_text.clone(),
             graph: self.spec.clone(),
             ngram: self.ngram(alignments)?,
             priors: self.priors(alignments)?,
@@ -203,7 +200,8 @@ impl Run<'_> {
     fn phone_error(&self, network: &Network, alignments: &Alignments) -> Result<f64> {
         let bundle = Arc::new(self.bundle(network.clone(), alignments)?);
         let set = self.corpus.development.par_iter().map(|example| {
-            Ok(Development { posteriors: log_posteriors(&bundle.network, example)?, words: example.words.clone() })
+            let posteriors = log_posteriors(&bundle.network, example)?;
+            Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
         });
         let set = set.collect::<Result<Vec<_>>>()?;
         Ok(if set.is_empty() { f64::NAN } else { 100.0 * errors(&bundle, &set, WATCH)?.rate() })
@@ -211,7 +209,7 @@ impl Run<'_> {
 }
 
 fn log_posteriors(network: &Network, example: &Example) -> Result<LogPosteriors> {
-    network.step(&mut network.start(), &example.frames, true)
+    network.log_posteriors(&example.frames)
 }
 
 fn epoch_event(pass: usize, report: &EpochReport, phone_error_percent: f64) -> Event {

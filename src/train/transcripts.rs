@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::data::manifest::Utterance;
 use crate::graph::lexicon::Lexicon;
 use crate::graph::{GraphSpec, Slot};
-use crate::metrics::edit::align;
+use crate::metrics::align;
 use crate::symbols::SymbolId;
 use crate::{Error, Result};
 
@@ -105,7 +105,7 @@ fn best_ends(cost: &[Option<usize>], phones: &[String], known: &[Vec<String>]) -
 
 /// Edit distance from `piece` to the nearest of `known`; a word without pronunciation may be anything of middling length.
 fn distance(piece: &[String], known: &[Vec<String>]) -> usize {
-    let errors = |pronunciation: &Vec<String>| align(pronunciation, piece).errors();
+    let errors = |pronunciation: &Vec<String>| align(pronunciation, piece).counts.errors();
     known.iter().map(errors).min().unwrap_or_else(|| piece.len().abs_diff(4))
 }
 

@@ -8,13 +8,14 @@ use super::{Event, Progress, Words};
 use crate::bundle::{Bundle, SearchSettings};
 use crate::decode::{DecodeOptions, Pruning, Recogniser};
 use crate::emission::LogPosteriors;
-use crate::metrics::score::LabelRules;
-use crate::metrics::{EditCounts, align_slots};
+use crate::metrics::{BootstrapOptions, EditCounts, Hypotheses, Reference, ScoreOptions, Transcript, score};
 use crate::{Error, Result};
 
 /// One development utterance: what the network says of it, and what was said.
 #[derive(Debug)]
 pub struct Development {
+    /// Its name.
+    pub name: String,
     /// The network's output, `[T x P]`.
     pub posteriors: LogPosteriors,
     /// Pronunciations of each word.
@@ -124,14 +125,18 @@ fn choose_beam(bundle: &Arc<Bundle>, set: &[Development], wide: Tuned) -> Result
 pub(super) fn errors(bundle: &Arc<Bundle>, set: &[Development], settings: SearchSettings) -> Result<EditCounts> {
     let options = DecodeOptions { settings, pruning: Pruning::Beam };
     let recogniser = Recogniser::new(Arc::clone(bundle), options)?;
-    let rules = LabelRules::default();
-    let one = |utterance: &Development| -> Result<EditCounts> {
+    let decode = |utterance: &Development| -> Result<(String, Vec<String>)> {
         let (spans, _) = recogniser.search(&utterance.posteriors)?;
-        let names = spans.iter().map(|span| bundle.graph.symbols().name(span.symbol));
-        let hypothesis: Vec<String> = names.filter_map(|name| rules.label(name)).collect();
-        let slots: Words = rules.slots(&utterance.words);
-        Ok(align_slots(&slots, &hypothesis).counts)
+        let names = spans.iter().map(|span| bundle.graph.symbols().name(span.symbol).to_owned());
+        Ok((utterance.name.clone(), names.collect()))
     };
-    let each: Vec<EditCounts> = set.par_iter().map(one).collect::<Result<_>>()?;
-    Ok(each.into_iter().fold(EditCounts::default(), |sum, counts| sum + counts))
+    let hypotheses: Hypotheses = set.par_iter().map(decode).collect::<Result<_>>()?;
+    let reference = |utterance: &Development| Reference {
+        name: utterance.name.clone(),
+        speaker: None,
+        transcript: Transcript::Slots(utterance.words.clone()),
+    };
+    let references: Vec<Reference> = set.iter().map(reference).collect();
+    let bootstrap = BootstrapOptions { resamples: 1, ..BootstrapOptions::default() }; // no interval is asked for here
+    Ok(score(&references, &hypotheses, &ScoreOptions { bootstrap, ..ScoreOptions::default() })?.total)
 }
