@@ -3,13 +3,30 @@
 //! States emit; an arc that is absent is a step that cannot happen. A [`Graph`] is structure and fixed weights only; trained
 //! weights lie beside it in [`Weights`], so that a cached graph does not go stale while training moves them.
 
+pub mod check;
+mod classes;
+mod compile;
+pub mod dot;
+mod file;
+mod lattice;
 pub mod lexicon;
 pub mod ngram;
+mod rules;
+mod source;
+mod spec;
+mod topology;
+mod transcript;
+mod transitions;
 
 use std::sync::Arc as Shared;
 
 use crate::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId, WordId};
 use crate::{Error, Result};
+
+pub use spec::{GraphSpec, LmSpec};
+pub use topology::Topology;
+pub use transcript::Slot;
+pub use transitions::TransitionRole;
 
 /// A step from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -224,6 +241,16 @@ impl GraphBuilder {
     /// Makes `end.state` a legal last state.
     pub fn end(&mut self, end: Boundary) {
         self.finals.push(end);
+    }
+
+    /// Number of states added so far.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Whether no state was added yet.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
     }
 
     /// Number of arcs added so far.
