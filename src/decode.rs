@@ -133,7 +133,6 @@ fn best_segments(
 }
 
 /// One recording on its way.
-#[derive(Debug)]
 pub struct Decoder<'a> {
     recogniser: &'a Recogniser,
     listener: Listener<'a>,
@@ -162,7 +161,6 @@ impl Decoder<'_> {
 }
 
 /// The first half of the journey: samples to log-posteriors.
-#[derive(Debug)]
 struct Listener<'a> {
     bundle: &'a Bundle,
     frontend: Frontend,

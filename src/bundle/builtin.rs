@@ -8,12 +8,14 @@ macro_rules! english_part {
     };
 }
 
+static ENGLISH: [(&str, &[u8]); 4] = [
+    english_part!("bundle.toml"),
+    english_part!("graph.toml"),
+    english_part!("phones.arpa"),
+    english_part!("weights.safetensors"),
+];
+
 /// The parts of `models/en`.
 pub(super) fn english() -> Parts {
-    Parts::Memory(&[
-        english_part!("bundle.toml"),
-        english_part!("graph.toml"),
-        english_part!("phones.arpa"),
-        english_part!("weights.safetensors"),
-    ])
+    Parts::Memory(&ENGLISH)
 }

@@ -40,7 +40,8 @@ const WEIGHTS: &str = "weights.safetensors";
 pub struct Bundle {
     /// Settings and credits.
     pub description: Description,
-        pub graph: GraphSpec,
+        /// The graph file.
+    pub graph: GraphSpec,
     /// The phone n-gram that weighs the graph.
     pub ngram: Ngram,
     /// Frames to log-posteriors.

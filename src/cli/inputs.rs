@@ -50,8 +50,9 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Input>> {
 }
 
 fn from_file(path: &Path) -> Input {
-    let name = if path == Path::new("-") { "stdin".into() } else { path.file_stem().unwrap_or_default() };
-    Input { utterance: name.to_string_lossy().into_owned(), path: path.to_owned() }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let utterance = if path == Path::new("-") { "stdin".to_owned() } else { stem.into_owned() };
+    Input { utterance, path: path.to_owned() }
 }
 
 fn walk(folder: &Path, inputs: &mut Vec<Input>) -> Result<()> {

@@ -8,7 +8,7 @@ mod graph;
 mod info;
 #[cfg(feature = "neural")]
 mod inputs;
-mod score;
+
 #[cfg(feature = "neural")]
 mod train;
 #[cfg(feature = "neural")]
@@ -43,8 +43,8 @@ enum Command {
     /// Choose a model's scales and penalty on development recordings
     #[cfg(feature = "neural")]
     Tune(tune::TuneArgs),
-    /// Compare decoded phones with the reference
-    Score(score::ScoreArgs),
+
+
     /// Say what is wrong with manifests before training on them
     Validate(validate::ValidateArgs),
     /// Describe a model
@@ -95,7 +95,7 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Train(args) => train::run(&args),
         #[cfg(feature = "neural")]
         Command::Tune(args) => tune::run(&args),
-        Command::Score(args) => print(&score::run(&args)?),
+
         Command::Validate(args) => validate::run(&args),
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),

@@ -98,9 +98,13 @@ fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
                 return Err(Error::Manifest { path: corpus.manifest.clone(), line: utterance.line, reason });
             }
         }
+        if corpus.development_speakers == 0 {
+            training.extend(manifest.utterances);
+            continue;
+        }
         let (train, held_out) = manifest.split_speakers(corpus.development_speakers, config.seed)?;
-        training.extend(train);
-        development.extend(held_out);
+        training.extend(train.utterances);
+        development.extend(held_out.utterances);
     }
     Ok((training, development))
 }

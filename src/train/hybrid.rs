@@ -19,8 +19,8 @@ use crate::formats;
 use crate::graph::ngram::{Ngram, NgramOptions};
 use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
-use crate::learn::neural::{EpochReport, FrameExample, FrameTrainer, IGNORE};
-use crate::network::{Acoustic, Network};
+use crate::learn::neural::{EpochReport, FrameExample, FrameTrainer};
+use crate::network::Network;
 use crate::random::Random;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
@@ -94,7 +94,7 @@ impl Run<'_> {
             let bytes = trainer.checkpoint()?;
             formats::atomic::write(&path, |file| file.write_all(&bytes))?;
             report.skipped.iter().for_each(|names| progress(Event::Note(format!("loss not finite, left out: {names}"))));
-            let percent = self.phone_error(&trainer.network()?, alignments)?;
+            let percent = self.phone_error(trainer.network()?, alignments)?;
             progress(epoch_event(pass, &report, percent));
         }
         trainer.network()
@@ -197,8 +197,8 @@ impl Run<'_> {
     }
 
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
-    fn phone_error(&self, network: &Network, alignments: &Alignments) -> Result<f64> {
-        let bundle = Arc::new(self.bundle(network.clone(), alignments)?);
+    fn phone_error(&self, network: Network, alignments: &Alignments) -> Result<f64> {
+        let bundle = Arc::new(self.bundle(network, alignments)?);
         let set = self.corpus.development.par_iter().map(|example| {
             let posteriors = log_posteriors(&bundle.network, example)?;
             Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
