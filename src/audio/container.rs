@@ -142,10 +142,11 @@ impl Stream {
 
     fn finish(self, promised: Option<u64>, ended: bool) -> Reasoned<Recording> {
         let Some((sample_rate, mixer)) = self.started else {
-            return match self.damaged {
-                0 => Err("no samples: there is a header, but no audio after it".to_owned()),
-                damaged => Err(format!("none of its {damaged} packets can be decoded: the file is damaged")),
-            };
+            return Err(match (self.damaged, promised) {
+                (0, None | Some(0)) => "no samples: there is a header, but no audio after it".to_owned(),
+                (0, Some(_)) => "cut off before the end of its first packet".to_owned(),
+                (damaged, _) => format!("none of its {damaged} packets can be decoded: the file is damaged"),
+            });
         };
         let seconds = |frames: u64| frames as f64 / f64::from(sample_rate);
         let found = mixer.frames() as u64;

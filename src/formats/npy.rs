@@ -115,7 +115,7 @@ fn shape(text: &str) -> std::result::Result<(usize, usize), String> {
 mod tests {
     use super::*;
 
-    /// `numpy.save(file, numpy.array([[1, -2, 0.5]], dtype="float32"))`, NumPy 1.26.
+    /// What `numpy.save` writes of `numpy.array([[1, -2, 0.5]], dtype="float32")`.
     fn by_numpy() -> Vec<u8> {
         let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
         let mut header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }".to_vec();

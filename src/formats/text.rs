@@ -37,7 +37,7 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
         let (start, end) = (seconds(segment.start), seconds(segment.end));
         let mut row = format!("{start:>time_width$}  {end:>time_width$}  {:<label_width$}", segment.label);
         if known {
-            row += &segment.confidence.map_or_else(|| "       ".to_owned(), |value| format!("  {value:.3}"));
+            row += &segment.confidence.map_or_else(|| " ".repeat(7), |value| format!("  {value:.3}"));
         }
         for tier in others {
             row += "  ";
