@@ -74,7 +74,11 @@ impl Moments {
             }
         }
         let counted = self.count.is_finite() && self.count >= 1.0;
-        if !counted || self.sum.iter().chain(&self.square).any(|value| !value.is_finite()) {
+        let usable = |value: &f64| (*value as f32).is_finite();
+        if !counted
+            || !self.mean().iter().chain(&self.deviation()).all(usable)
+            || !self.square.iter().all(|x| x.is_finite())
+        {
             let reason =
                 "the normalisation's moments count no frame or hold a number that is not finite: make them anew";
             return Err(Error::Other(reason.into()));

@@ -12,7 +12,7 @@ const LARGEST: f32 = 1e9;
 
 /// Whether more audio may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Audio {
+pub(super) enum Input {
     /// More may come.
     Continues,
     /// All of it is there.
@@ -55,8 +55,8 @@ impl Framer {
     }
 
     /// Copies the next frame into `frame`; false when there is none (yet).
-    pub(super) fn next_into(&mut self, frame: &mut [f32], audio: Audio) -> bool {
-        if self.next >= self.frames(audio) {
+    pub(super) fn next_into(&mut self, frame: &mut [f32], input: Input) -> bool {
+        if self.next >= self.frames(input) {
             return false;
         }
         let begin = self.begin(self.next);
@@ -83,9 +83,9 @@ impl Framer {
     }
 
     /// How many frames the samples received so far allow.
-    fn frames(&self, audio: Audio) -> i64 {
+    fn frames(&self, input: Input) -> i64 {
         let received = self.received();
-        if audio == Audio::Ended && !self.snip_edges {
+        if input == Input::Ended && !self.snip_edges {
             return (received + self.shift / 2) / self.shift;
         }
         let spare = received - self.begin(0) - self.length;
@@ -128,11 +128,11 @@ mod tests {
         let mut frames = Vec::new();
         for block in samples.chunks(block) {
             framer.push(block);
-            while framer.next_into(&mut frame, Audio::Continues) {
+            while framer.next_into(&mut frame, Input::Continues) {
                 frames.push(frame.clone());
             }
         }
-        while framer.next_into(&mut frame, Audio::Ended) {
+        while framer.next_into(&mut frame, Input::Ended) {
             frames.push(frame.clone());
         }
         frames
@@ -197,7 +197,7 @@ mod tests {
         let mut frame = [0.0; 25];
         for _ in 0..1000 {
             framer.push(&[0.0; 7]);
-            while framer.next_into(&mut frame, Audio::Continues) {}
+            while framer.next_into(&mut frame, Input::Continues) {}
             assert!(framer.kept.len() <= 25 + 10 + 7 + 1);
         }
     }

@@ -46,10 +46,7 @@ impl MelBank {
     /// Natural logs of [`MelBank::energies`], floored at the `f32` epsilon as in Kaldi.
     pub(super) fn log_energies(&self, spectrum: &[f32], energies: &mut [f32]) {
         self.energies(spectrum, energies);
-        for energy in energies {
-            // Not `max`, which would hide a NaN.
-            *energy = if *energy < f32::EPSILON { f32::EPSILON } else { *energy }.ln();
-        }
+        energies.iter_mut().for_each(|energy| *energy = floored_ln(*energy, f32::EPSILON));
     }
 }
 
@@ -61,6 +58,11 @@ impl Band {
         let weights = bins[first..].iter().map(|&mel| weight(mel)).take_while(|&weight| weight > 0.0);
         Self { first, weights: weights.map(|weight| weight as f32).collect() }
     }
+}
+
+/// `ln(max(value, floor))`, but a NaN stays one, where `f32::max` would hide it.
+pub(super) fn floored_ln(value: f32, floor: f32) -> f32 {
+    if value < floor { floor.ln() } else { value.ln() }
 }
 
 /// The inner product, in four partial sums; `f32` suffices for the few terms of a band or a cosine row.

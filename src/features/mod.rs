@@ -28,7 +28,7 @@ use crate::matrix::Matrix;
 use crate::{Error, Result};
 use cmvn::Normaliser;
 use fbank::Fbank;
-use framing::{Audio, Framer};
+use framing::{Framer, Input};
 use mfcc::Mfcc;
 use post::Deltas;
 
@@ -44,10 +44,10 @@ const BLOCK_SAMPLES: usize = 1 << 14;
 /// [`Error::Setting`] when `config` is not right, [`Error::NotFinite`] when a sample is not a finite number.
 pub fn extract(config: &FeatureConfig, samples: &[f32]) -> Result<Matrix> {
     let plain = FeatureConfig { normalisation: Normalisation::None, ..config.clone() };
-    if let Some(position) = samples.iter().position(|sample| !sample.is_finite()) {
-        return Err(Error::NotFinite { what: "samples", frame: position / plain.shift_samples().max(1) });
-    }
     let mut frontend = Frontend::new(&plain, None)?;
+    if let Some(position) = samples.iter().position(|sample| !sample.is_finite()) {
+        return Err(Error::NotFinite { what: "samples", frame: position / plain.shift_samples() });
+    }
     let mut frames = frontend.push(samples);
     frames.append(&frontend.finish());
     Ok(frames)
@@ -114,27 +114,27 @@ impl Frontend {
         let mut frames = Matrix::with_cols(self.row.len());
         for block in samples.chunks(BLOCK_SAMPLES) {
             self.framer.push(block);
-            self.compute(&mut frames, Audio::Continues);
+            self.compute(&mut frames, Input::Continues);
         }
-        self.after(frames, Audio::Continues)
+        self.after(frames, Input::Continues)
     }
 
     /// The audio is over: gives out the frames that are left.
     pub fn finish(mut self) -> Matrix {
         let mut frames = Matrix::with_cols(self.row.len());
-        self.compute(&mut frames, Audio::Ended);
-        self.after(frames, Audio::Ended)
+        self.compute(&mut frames, Input::Ended);
+        self.after(frames, Input::Ended)
     }
 
-    fn compute(&mut self, frames: &mut Matrix, audio: Audio) {
-        while self.framer.next_into(&mut self.frame, audio) {
+    fn compute(&mut self, frames: &mut Matrix, input: Input) {
+        while self.framer.next_into(&mut self.frame, input) {
             self.features.compute(&mut self.frame, &mut self.row);
             frames.push_row(&self.row);
         }
     }
 
-    fn after(&mut self, frames: Matrix, audio: Audio) -> Matrix {
-        let mut frames = self.deltas.iter_mut().fold(frames, |frames, stage| stage.push(&frames, audio));
+    fn after(&mut self, frames: Matrix, input: Input) -> Matrix {
+        let mut frames = self.deltas.iter_mut().fold(frames, |frames, stage| stage.push(&frames, input));
         self.normaliser.apply(&mut frames);
         frames
     }

@@ -1,6 +1,6 @@
 //! What is done with frames after they are made: time derivatives and splicing.
 
-use super::framing::Audio;
+use super::framing::Input;
 use crate::matrix::Matrix;
 
 /// Frames on either side that a delta looks at.
@@ -28,12 +28,12 @@ impl Deltas {
     }
 
     /// Takes in `frames`, gives out those that can be finished.
-    pub(super) fn push(&mut self, frames: &Matrix, audio: Audio) -> Matrix {
+    pub(super) fn push(&mut self, frames: &Matrix, input: Input) -> Matrix {
         for row in frames.iter_rows() {
             let copies = if self.kept.rows() == 0 { 1 + REACH } else { 1 };
             (0..copies).for_each(|_| self.kept.push_row(row));
         }
-        if audio == Audio::Ended && self.kept.rows() > 0 {
+        if input == Input::Ended && self.kept.rows() > 0 {
             let last = self.kept.row(self.kept.rows() - 1).to_vec();
             (0..REACH).for_each(|_| self.kept.push_row(&last));
         }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     fn all_deltas(frames: &Matrix) -> Matrix {
-        Deltas::new(frames.cols(), frames.cols()).push(frames, Audio::Ended)
+        Deltas::new(frames.cols(), frames.cols()).push(frames, Input::Ended)
     }
 
     #[test]

@@ -10,6 +10,7 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 
 use super::config::{FeatureConfig, Window};
+use super::mel::floored_ln;
 use super::noise::Noise;
 
 /// Where the energy of a frame is measured.
@@ -29,7 +30,7 @@ pub(super) struct Spectrum {
     preemphasis: f32,
     taper: Vec<f32>,
     energy: Option<EnergyPoint>,
-    log_energy_floor: f32,
+    energy_floor: f32,
     use_power: bool,
     fft: Arc<dyn Fft<f32>>,
     /// The tapered frame, padded with zeros: `[N]`.
@@ -56,7 +57,7 @@ impl Spectrum {
             preemphasis: config.preemphasis,
             taper: taper(config.window, config.length_samples()),
             energy: config.use_energy.then_some(point),
-            log_energy_floor: config.energy_floor.max(f32::EPSILON).ln(),
+            energy_floor: config.energy_floor.max(f32::EPSILON),
             use_power: config.use_power,
             tapered: vec![0.0; size],
             packed: vec![Complex::default(); size / 2],
@@ -99,7 +100,7 @@ impl Spectrum {
     }
 
     fn log_energy(&self, samples: &[f32]) -> f32 {
-        (sum_of_squares(samples) as f32).max(f32::EPSILON).ln().max(self.log_energy_floor)
+        floored_ln(sum_of_squares(samples) as f32, self.energy_floor)
     }
 
     /// Fills `bins` with `|X[k]|^2`, `X` the transform of the `N` real samples `x`, by way of `Z`, that of the `M = N / 2`
@@ -178,19 +179,18 @@ mod tests {
 
     #[test]
     fn bins_are_those_of_the_definition_for_even_and_odd_halves() {
-        for (length_ms, round) in [(25.0, true), (25.0, false), (26.0, false), (2.0, false), (6.0, true)] {
+        for (length_ms, round_to_power_of_two) in
+            [(25.0, true), (24.0, false), (26.0, false), (2.0, false), (6.0, true)]
+        {
             let config = FeatureConfig {
                 sample_rate_hz: 1000,
                 length_ms,
-                round_to_power_of_two: round && length_ms > 2.0,
+                round_to_power_of_two,
                 remove_dc_offset: false,
                 preemphasis: 0.0,
                 window: Window::Rectangular,
                 ..FeatureConfig::default()
             };
-            if config.fft_samples() % 2 == 1 {
-                continue;
-            }
             let frame: Vec<f32> = (0..config.length_samples()).map(|n| ((n * n * 7 + 3) % 23) as f32 - 11.0).collect();
             let mut spectrum = Spectrum::new(&config);
             let (bins, _) = spectrum.compute(&mut frame.clone());
