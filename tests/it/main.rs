@@ -1,2 +1,3 @@
 //! Integration tests, one binary.
 mod graph_files;
+mod graph_oracle;
