@@ -32,11 +32,15 @@ impl GraphSpec {
     ///
     /// # Errors
     /// [`Error::Other`] when the graph would have more than 50 million arcs, when the n-gram is over other symbols, or when it
-    /// leaves no legal sequence.
+    /// leaves no legal sequence; [`Error::Setting`] when the factor is negative or not finite.
     pub fn compile_with(&self, lm: Option<(&Ngram, f32)>) -> Result<Graph> {
         let Some((ngram, scale)) = lm else { return self.legal_pairs_only().expand(self) };
         if ngram.symbols() != self.symbols() {
             return Err(Error::Other("the n-gram and the graph have different symbols".into()));
+        }
+        if !(scale.is_finite() && scale >= 0.0) {
+            let expected = "a finite number of 0 or more";
+            return Err(Error::Setting { key: "scale of the n-gram", value: scale.to_string(), expected });
         }
         let mut histories = Histories { spec: self, ngram, scale, places: BTreeMap::new(), net: Lattice::default() };
         histories.expand()?;

@@ -97,7 +97,7 @@ impl Lattice {
     /// gets two states with the same pdf, one to enter and one to dwell in, so that at most one arc joins two states.
     pub fn expand(&self, spec: &GraphSpec) -> Result<Graph> {
         let repeating = self.repeating();
-        self.check_size(spec, &repeating)?;
+        self.check_size(spec, &repeating, MOST_ARCS)?;
         let mut builder = GraphBuilder::new(spec.symbols().clone(), spec.pdfs(), spec.transitions());
         let chains: Vec<Chain> = (self.segments.iter().zip(&repeating))
             .map(|(segment, &repeats)| segment.chain(spec, repeats, &mut builder))
@@ -123,8 +123,8 @@ impl Lattice {
         builder.build()
     }
 
-    /// Counts arcs before they are made.
-    fn check_size(&self, spec: &GraphSpec, repeating: &[bool]) -> Result<()> {
+    /// Counts the arcs before they are made: at most two from each state within segments, and one from each exit per link.
+    fn check_size(&self, spec: &GraphSpec, repeating: &[bool], most: usize) -> Result<()> {
         let states = |segment: usize| {
             let topology = spec.topology(self.segments[segment].symbol);
             topology.min_frames() + usize::from(splits(spec, &self.segments[segment], repeating[segment]))
@@ -132,7 +132,7 @@ impl Lattice {
         let exits = |segment: usize| 1 + usize::from(splits(spec, &self.segments[segment], repeating[segment]));
         let within: usize = (0..self.segments.len()).map(|segment| 2 * states(segment)).sum();
         let between: usize = self.links.iter().map(|link| exits(link.from)).sum();
-        if within + between > MOST_ARCS { Err(too_large(within + between)) } else { Ok(()) }
+        if within + between > most { Err(too_large(within + between)) } else { Ok(()) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The transcript graph: every alignment of one transcript, with the same pdfs and parameters as the full graph.
 
 use super::Graph;
-use super::lattice::Lattice;
+use super::lattice::{Lattice, MOST_ARCS, too_large};
 use super::spec::GraphSpec;
 use crate::symbols::{SymbolId, WordId};
 use crate::{Error, Result};
@@ -41,7 +41,7 @@ impl GraphSpec {
     /// pronunciation.
     pub fn transcript_of(&self, slots: &[Slot]) -> Result<Graph> {
         slots.iter().try_for_each(|slot| self.check_slot(slot))?;
-        let laid = self.lay(slots);
+        let laid = self.lay(slots)?;
         match laid.net.trimmed() {
             Some(net) => net.expand(self),
             None => Err(Error::Transcript { reason: self.first_fault(&laid) }),
@@ -61,37 +61,37 @@ impl GraphSpec {
     }
 
     /// Gap, slot, gap, slot, ..., gap.
-    fn lay(&self, slots: &[Slot]) -> Laid {
+    fn lay(&self, slots: &[Slot]) -> Result<Laid> {
         let mut net = Lattice::default();
         let mut laid = vec![];
-        // Segments from which the sequence may go on; the first gap and the first slot begin it.
-        let mut before: Vec<usize> = vec![];
+        let mut openings = self.gap(&mut net, &[]);
+        // Segments from which the sequence may go on.
+        let mut before = openings.clone();
         for (place, slot) in slots.iter().enumerate() {
-            let gap = self.gap(&mut net, &before, place == 0);
-            before.extend(gap);
             let chains = self.slot(&mut net, slot, &before);
             if place == 0 {
-                let first = chains.iter().map(|chain| chain[0]);
-                self.begin(&mut net, first.collect());
+                openings.extend(chains.iter().map(|chain| chain[0]));
             }
             before = chains.iter().map(|chain| chain[chain.len() - 1]).collect();
+            before.extend(self.gap(&mut net, &before));
             laid.push(chains);
+            if net.links.len() > MOST_ARCS {
+                return Err(too_large(net.links.len()));
+            }
         }
-        let gap = self.gap(&mut net, &before, slots.is_empty());
-        before.extend(gap);
-        let may_end = |segment: &usize| self.ends().binary_search(&net.segments[*segment].symbol).is_ok();
-        net.ends = before.into_iter().filter(may_end).map(|segment| (segment, 0.0)).collect();
-        Laid { net, slots: laid }
+        let among = |segments: Vec<usize>, legal: &[SymbolId]| {
+            let is_legal = |segment: &usize| legal.binary_search(&net.segments[*segment].symbol).is_ok();
+            segments.into_iter().filter(is_legal).map(|segment| (segment, 0.0)).collect()
+        };
+        (net.starts, net.ends) = (among(openings, self.starts()), among(before, self.ends()));
+        Ok(Laid { net, slots: laid })
     }
 
-    /// The optional symbols, each once, linked with each other and entered from `before`, or from the start.
-    fn gap(&self, net: &mut Lattice, before: &[usize], first: bool) -> Vec<usize> {
+    /// The optional symbols, each once, linked with each other and entered from `before`.
+    fn gap(&self, net: &mut Lattice, before: &[usize]) -> Vec<usize> {
         let gap: Vec<usize> = self.optional().iter().map(|&symbol| net.segment(symbol, None)).collect();
         for &to in &gap {
             before.iter().chain(&gap).for_each(|&from| net.link_legal(self, from, to));
-        }
-        if first {
-            self.begin(net, gap.clone());
         }
         gap
     }
@@ -115,12 +115,6 @@ impl GraphSpec {
             chains.push(chain);
         }
         chains
-    }
-
-    fn begin(&self, net: &mut Lattice, segments: Vec<usize>) {
-        let may_begin = |segment: &usize| self.starts().binary_search(&net.segments[*segment].symbol).is_ok();
-        let starts: Vec<_> = segments.into_iter().filter(may_begin).map(|segment| (segment, 0.0)).collect();
-        net.starts.extend(starts);
     }
 
     /// Why no way leads through the net: the first step, in the order of the transcript, that none can take.
