@@ -123,3 +123,39 @@ impl Histories<'_> {
         Some((segment, self.scale * score))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const TEXT: &str = "format = 1\n[classes]\nall = ['a', 'b']\n[boundary]\nstart = 'a'\nend = 'b'\n\
+        [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = 0.5\n";
+
+    fn arpa(spec: &GraphSpec, unigrams: &str) -> Ngram {
+        let text = format!("\\data\\\nngram 1={}\n\\1-grams:\n{unigrams}\n\\end\\\n", unigrams.lines().count());
+        Ngram::parse_arpa(Path::new("test.arpa"), &text, spec.symbols()).unwrap()
+    }
+
+    #[test]
+    fn what_the_n_gram_excludes_is_absent() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        let ends = arpa(&spec, "-0.3\t</s>\n-0.3\ta\n-0.3\tb");
+        assert_eq!(spec.compile_with(Some((&ends, 1.0))).unwrap().len(), 4);
+        let endless = arpa(&spec, "-99\t</s>\n-0.3\ta\n-0.3\tb");
+        let error = spec.compile_with(Some((&endless, 1.0))).unwrap_err();
+        assert!(error.to_string().contains("every legal sequence"), "{error}");
+    }
+
+    #[test]
+    fn an_n_gram_must_fit() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        let other = GraphSpec::parse(&TEXT.replace("['a', 'b']", "['b', 'a']")).unwrap();
+        let ngram = arpa(&other, "-0.3\t</s>\n-0.3\ta\n-0.3\tb");
+        assert!(spec.compile_with(Some((&ngram, 1.0))).is_err());
+        for scale in [-1.0, f32::NAN, f32::INFINITY] {
+            assert!(matches!(other.compile_with(Some((&ngram, scale))), Err(Error::Setting { .. })));
+        }
+    }
+}

@@ -141,3 +141,86 @@ impl GraphSpec {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> GraphSpec {
+        let text = r#"
+format = 1
+optional = ["sil"]
+[classes]
+all = ["sil", "a", "b", "n", "h"]
+[boundary]
+start = ["sil", "a", "b", "h"]
+end = ["sil", "a", "b", "n"]
+[[allow]]
+from = ["a", "b"]
+to = "*"
+[[allow]]
+from = "*"
+to = ["a", "b"]
+[[allow]]
+from = "n"
+to = "sil"
+[[forbid]]
+from = "b"
+to = "a"
+[[forbid]]
+from = "sil"
+to = "b"
+[topology.default]
+states = 1
+self_loop = 0.5
+"#;
+        GraphSpec::parse(text).unwrap()
+    }
+
+    fn ids(text: &str) -> Vec<SymbolId> {
+        text.split_whitespace().map(|name| spec().symbols().get(name).unwrap()).collect()
+    }
+
+    fn fault(symbols: &[SymbolId]) -> String {
+        spec().transcript(symbols).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_first_illegal_pair_is_named() {
+        assert_eq!(fault(&ids("a n h n h")), "n -> h is not allowed by the graph");
+        assert_eq!(fault(&ids("a n n")), "n -> n is not allowed by the graph");
+        assert_eq!(fault(&ids("n a")), "n is not allowed as the first symbol by the graph");
+        assert_eq!(fault(&ids("a h")), "h is not allowed as the last symbol by the graph");
+        assert_eq!(fault(&[SymbolId(9)]), "symbol number 9 is not of this graph, which has 5");
+    }
+
+    /// b -> a is forbidden, but b -> sil -> a is not.
+    #[test]
+    fn a_pause_bridges_an_illegal_pair() {
+        assert_eq!(spec().transcript(&ids("b a")).unwrap().shortest_path_frames(), Some(3));
+        let one_word = Slot { word: Some(WordId(0)), alternatives: vec![ids("b a")] };
+        let error = spec().transcript_of(std::slice::from_ref(&one_word)).unwrap_err();
+        assert_eq!(error.to_string(), "b -> a is not allowed by the graph");
+        let either = Slot { alternatives: vec![ids("b a"), ids("a b"), ids("a b")], ..one_word };
+        let graph = spec().transcript_of(&[either]).unwrap();
+        // a b, and a pause before a and after b.
+        assert_eq!(graph.len(), 4);
+        assert_eq!(graph.states().iter().filter(|state| state.word.is_some()).count(), 1);
+    }
+
+    #[test]
+    fn a_word_needs_a_pronunciation() {
+        for alternatives in [vec![], vec![vec![]], vec![ids("a"), vec![]]] {
+            let error = spec().transcript_of(&[Slot { word: Some(WordId(0)), alternatives }]).unwrap_err();
+            assert_eq!(error.to_string(), "a word of the transcript has no pronunciation");
+        }
+    }
+
+    #[test]
+    fn an_empty_transcript_is_silence() {
+        assert_eq!(spec().transcript(&[]).unwrap().len(), 1);
+        let strict = spec().text().replace("start = [\"sil\", ", "start = [");
+        let error = GraphSpec::parse(&strict).unwrap().transcript(&[]).unwrap_err();
+        assert!(error.to_string().starts_with("the transcript is empty"), "{error}");
+    }
+}
