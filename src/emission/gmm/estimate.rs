@@ -1,0 +1,221 @@
+//! EM for mixtures: collect what each Gaussian was used for, divide, split.
+//!
+//! ```text
+//! gamma_g(x) = w_g N(x; m_g, v_g) / sum_h w_h N(x; m_h, v_h)
+//! w_g = N_g / sum_h N_h,  m_g = sum gamma x / N_g,  v_g = sum gamma x^2 / N_g - m_g^2,  N_g = sum gamma
+//! ```
+
+use super::{DiagonalMixtures, MixtureParts};
+use crate::symbols::PdfId;
+use crate::{Error, Result};
+
+/// Shares of a frame below this are left out of the sums.
+const LEAST_SHARE: f64 = 1e-8;
+
+/// Sums over frames for every Gaussian of a [`DiagonalMixtures`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct MixtureAccumulator {
+    dim: usize,
+    /// N, `[G]`, in frames.
+    occupancy: Vec<f64>,
+    /// Sum of gamma x, `[G x D]`.
+    first: Vec<f64>,
+    /// Sum of gamma x^2, `[G x D]`.
+    second: Vec<f64>,
+    scores: Vec<f32>,
+}
+
+impl MixtureAccumulator {
+    /// Empty sums for the Gaussians of `mixtures`.
+    pub fn new(mixtures: &DiagonalMixtures) -> Self {
+        let (gaussians, dim) = (mixtures.gaussians(), mixtures.dim());
+        let sums = vec![0.0; gaussians * dim];
+        Self { dim, occupancy: vec![0.0; gaussians], first: sums.clone(), second: sums, scores: vec![] }
+    }
+
+    /// Adds `frame` `[D]`, of which the share `weight` (0 to 1) was emitted by `pdf` of `mixtures`, the model that this was
+    /// made for. Gives back log p(frame | pdf); when that is minus infinity nothing is added.
+    pub fn add(&mut self, mixtures: &DiagonalMixtures, pdf: PdfId, frame: &[f32], weight: f64) -> f64 {
+        let mut scores = std::mem::take(&mut self.scores);
+        mixtures.component_scores(pdf, frame, &mut scores);
+        let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        if best == f32::NEG_INFINITY {
+            self.scores = scores;
+            return f64::NEG_INFINITY;
+        }
+        let shifted = |score: f32| f64::from(score - best).exp();
+        let total: f64 = scores.iter().map(|&score| shifted(score)).sum();
+        for (row, &score) in mixtures.range(pdf).zip(&scores) {
+            let share = weight * shifted(score) / total;
+            if share >= LEAST_SHARE {
+                self.add_share(row, frame, share);
+            }
+        }
+        self.scores = scores;
+        f64::from(best) + total.ln()
+    }
+
+    fn add_share(&mut self, row: usize, frame: &[f32], share: f64) {
+        self.occupancy[row] += share;
+        let sums = row * self.dim..(row + 1) * self.dim;
+        for ((first, second), &x) in self.first[sums.clone()].iter_mut().zip(&mut self.second[sums]).zip(frame) {
+            let part = share * f64::from(x);
+            *first += part;
+            *second += part * f64::from(x);
+        }
+    }
+
+    /// Adds the sums of `other`, made for the same mixtures.
+    pub fn merge(&mut self, other: &Self) {
+        let add = |into: &mut [f64], from: &[f64]| into.iter_mut().zip(from).for_each(|(sum, part)| *sum += part);
+        add(&mut self.occupancy, &other.occupancy);
+        add(&mut self.first, &other.first);
+        add(&mut self.second, &other.second);
+    }
+
+    /// Frames of every pdf of `mixtures`, `[P]`.
+    pub fn pdf_occupancy(&self, mixtures: &DiagonalMixtures) -> Vec<f64> {
+        let pdfs = (0..mixtures.pdfs()).map(PdfId::from_index);
+        pdfs.map(|pdf| self.occupancy[mixtures.range(pdf)].iter().sum()).collect()
+    }
+
+    /// Mean and variance `[D]` of all frames together; `None` when there is none.
+    pub fn pooled(&self) -> Option<(Vec<f32>, Vec<f32>)> {
+        let total: f64 = self.occupancy.iter().sum();
+        let column = |sums: &[f64], d: usize| sums[d..].iter().step_by(self.dim).sum::<f64>() / total;
+        let mean: Vec<f64> = (0..self.dim).map(|d| column(&self.first, d)).collect();
+        let variance = (0..self.dim).map(|d| (column(&self.second, d) - mean[d] * mean[d]) as f32).collect();
+        (total > 0.0).then(|| (mean.iter().map(|&m| m as f32).collect(), variance))
+    }
+
+    /// Mean and variance of one Gaussian, the variance not below `floor` `[D]`.
+    fn moments(&self, row: usize, floor: &[f32]) -> (Vec<f32>, Vec<f32>) {
+        let sums = row * self.dim..(row + 1) * self.dim;
+        let count = self.occupancy[row];
+        let mean: Vec<f64> = self.first[sums.clone()].iter().map(|sum| sum / count).collect();
+        let squares = self.second[sums].iter().zip(&mean).zip(floor);
+        let variance = squares.map(|((sum, m), &floor)| ((sum / count - m * m) as f32).max(floor)).collect();
+        (mean.iter().map(|&m| m as f32).collect(), variance)
+    }
+}
+
+/// How [`DiagonalMixtures::update`] treats what was seen too little.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MixtureUpdate {
+    /// Least variance by dimension, `[D]`, above 0.
+    pub variance_floor: Vec<f32>,
+    /// A Gaussian with fewer frames is removed (the last of its pdf stays), and a pdf with fewer keeps its old numbers.
+    pub min_occupancy: f64,
+}
+
+/// How [`DiagonalMixtures::split`] hands out Gaussians.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SplitTarget {
+    /// Gaussians of all pdfs together, at most.
+    pub gaussians: usize,
+    /// Pdfs get Gaussians in proportion to frames to this power, from 0 (all alike) to 1.
+    pub power: f64,
+    /// A pdf gets another Gaussian only if then each has more frames than this.
+    pub min_occupancy: f64,
+}
+
+impl DiagonalMixtures {
+    /// The M step: weights, means and variances from the sums.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when the sums or the floor are of another model.
+    pub fn update(&self, sums: &MixtureAccumulator, options: &MixtureUpdate) -> Result<Self> {
+        let (gaussians, dim) = (self.gaussians(), self.dim());
+        if (sums.occupancy.len(), sums.dim) != (gaussians, dim) {
+            return Err(Error::Shape { what: "sums of Gaussians", expected: gaussians, found: sums.occupancy.len() });
+        }
+        if options.variance_floor.len() != dim {
+            let found = options.variance_floor.len();
+            return Err(Error::Shape { what: "dimensions of the variance floor", expected: dim, found });
+        }
+        let mut parts = MixtureParts::empty(dim);
+        for pdf in (0..self.pdfs()).map(PdfId::from_index) {
+            let before = parts.weights.len();
+            self.update_pdf(pdf, sums, options, &mut parts);
+            parts.sizes.push(parts.weights.len() - before);
+        }
+        Self::new(parts)
+    }
+
+    fn update_pdf(&self, pdf: PdfId, sums: &MixtureAccumulator, options: &MixtureUpdate, out: &mut MixtureParts) {
+        let count = |row: &usize| sums.occupancy[*row];
+        let seen: f64 = self.range(pdf).map(|row| count(&row)).sum();
+        if seen <= 0.0 || seen < options.min_occupancy {
+            let old = &self.parts;
+            self.range(pdf).for_each(|row| out.push(old.weights[row], old.means.row(row), old.variances.row(row)));
+            return;
+        }
+        let mut kept: Vec<usize> =
+            self.range(pdf).filter(|row| count(row) > 0.0 && count(row) >= options.min_occupancy).collect();
+        if kept.is_empty() {
+            kept.extend(self.range(pdf).max_by(|a, b| count(a).total_cmp(&count(b))));
+        }
+        let total: f64 = kept.iter().map(count).sum();
+        for row in kept {
+            let (mean, variance) = sums.moments(row, &options.variance_floor);
+            out.push((count(&row) / total) as f32, &mean, &variance);
+        }
+    }
+
+    /// More Gaussians, up to a total, where there are frames to train them: `occupancy` `[P]` in frames.
+    ///
+    /// One after another, the pdf with the largest frames^power / Gaussians gets the next (as Kaldi's `gmm-est --mix-up
+    /// --power` shares them out). Inside a pdf the heaviest Gaussian becomes two of half its weight, their means 0.2 standard
+    /// deviations to either side (as HTK's HHEd does for `MU`). Existing Gaussians are never taken away.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when `occupancy` has not a value for every pdf.
+    pub fn split(&self, occupancy: &[f64], target: SplitTarget) -> Result<Self> {
+        if occupancy.len() != self.pdfs() {
+            return Err(Error::Shape { what: "occupancies of pdfs", expected: self.pdfs(), found: occupancy.len() });
+        }
+        let sizes = shares(occupancy, target);
+        let mut parts = MixtureParts::empty(self.dim());
+        for (pdf, size) in sizes.into_iter().enumerate() {
+            let before = parts.weights.len();
+            self.split_pdf(PdfId::from_index(pdf), size, &mut parts);
+            parts.sizes.push(parts.weights.len() - before);
+        }
+        Self::new(parts)
+    }
+
+    fn split_pdf(&self, pdf: PdfId, size: usize, out: &mut MixtureParts) {
+        let old = &self.parts;
+        let mut mixture: Vec<(f32, Vec<f32>, &[f32])> = self
+            .range(pdf)
+            .map(|row| (old.weights[row], old.means.row(row).to_vec(), old.variances.row(row)))
+            .collect();
+        while !mixture.is_empty() && mixture.len() < size {
+            let heaviest = (0..mixture.len()).fold(0, |best, g| if mixture[g].0 > mixture[best].0 { g } else { best });
+            let (weight, mean, variance) = &mut mixture[heaviest];
+            *weight *= 0.5;
+            let moved = |sign: f32| mean.iter().zip(*variance).map(|(m, v)| m + sign * 0.2 * v.sqrt()).collect();
+            let (up, down): (Vec<f32>, Vec<f32>) = (moved(1.0), moved(-1.0));
+            *mean = up;
+            let twin = (*weight, down, *variance);
+            mixture.push(twin);
+        }
+        mixture.iter().for_each(|(weight, mean, variance)| out.push(*weight, mean, variance));
+    }
+}
+
+/// How many of `target.gaussians` each pdf should have, `[P]`, at least one each.
+fn shares(occupancy: &[f64], target: SplitTarget) -> Vec<usize> {
+    let mut sizes = vec![1; occupancy.len()];
+    let weight: Vec<f64> = occupancy.iter().map(|frames| frames.powf(target.power)).collect();
+    for _ in occupancy.len()..target.gaussians {
+        let room = |&pdf: &usize| occupancy[pdf] > (sizes[pdf] + 1) as f64 * target.min_occupancy;
+        let need = |pdf: usize| weight[pdf] / sizes[pdf] as f64;
+        let neediest = (0..sizes.len()).filter(room).max_by(|&a, &b| need(a).total_cmp(&need(b)).then(b.cmp(&a)));
+        match neediest {
+            Some(pdf) => sizes[pdf] += 1,
+            None => break,
+        }
+    }
+    sizes
+}
