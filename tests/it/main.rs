@@ -1,5 +1,5 @@
 //! Integration tests, one binary; a module for each part of the journey.
-#![allow(clippy::unwrap_used, reason = "clippy takes the helpers of tests for library code")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "clippy takes the helpers of tests for library code")]
 
 mod audio_files;
 mod features;
