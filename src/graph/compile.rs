@@ -32,11 +32,15 @@ impl GraphSpec {
     ///
     /// # Errors
     /// [`Error::Other`] when the graph would have more than 50 million arcs, when the n-gram is over other symbols, or when it
-    /// leaves no legal sequence.
+    /// leaves no legal sequence; [`Error::Setting`] when the factor is negative or not finite.
     pub fn compile_with(&self, lm: Option<(&Ngram, f32)>) -> Result<Graph> {
         let Some((ngram, scale)) = lm else { return self.legal_pairs_only().expand(self) };
         if ngram.symbols() != self.symbols() {
             return Err(Error::Other("the n-gram and the graph have different symbols".into()));
+        }
+        if !(scale.is_finite() && scale >= 0.0) {
+            let expected = "a finite number of 0 or more";
+            return Err(Error::Setting { key: "scale of the n-gram", value: scale.to_string(), expected });
         }
         let mut histories = Histories { spec: self, ngram, scale, places: BTreeMap::new(), net: Lattice::default() };
         histories.expand()?;
@@ -117,5 +121,41 @@ impl Histories<'_> {
             self.net.segment(symbol, None)
         });
         Some((segment, self.scale * score))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const TEXT: &str = "format = 1\n[classes]\nall = ['a', 'b']\n[boundary]\nstart = 'a'\nend = 'b'\n\
+        [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = 0.5\n";
+
+    fn arpa(spec: &GraphSpec, unigrams: &str) -> Ngram {
+        let text = format!("\\data\\\nngram 1={}\n\\1-grams:\n{unigrams}\n\\end\\\n", unigrams.lines().count());
+        Ngram::parse_arpa(Path::new("test.arpa"), &text, spec.symbols()).unwrap()
+    }
+
+    #[test]
+    fn what_the_n_gram_excludes_is_absent() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        let ends = arpa(&spec, "-0.3\t</s>\n-0.3\ta\n-0.3\tb");
+        assert_eq!(spec.compile_with(Some((&ends, 1.0))).unwrap().len(), 4);
+        let endless = arpa(&spec, "-99\t</s>\n-0.3\ta\n-0.3\tb");
+        let error = spec.compile_with(Some((&endless, 1.0))).unwrap_err();
+        assert!(error.to_string().contains("every legal sequence"), "{error}");
+    }
+
+    #[test]
+    fn an_n_gram_must_fit() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        let other = GraphSpec::parse(&TEXT.replace("['a', 'b']", "['b', 'a']")).unwrap();
+        let ngram = arpa(&other, "-0.3\t</s>\n-0.3\ta\n-0.3\tb");
+        assert!(spec.compile_with(Some((&ngram, 1.0))).is_err());
+        for scale in [-1.0, f32::NAN, f32::INFINITY] {
+            assert!(matches!(other.compile_with(Some((&ngram, scale))), Err(Error::Setting { .. })));
+        }
     }
 }

@@ -17,8 +17,10 @@ pub fn write(graph: &Graph, weights: &Weights, out: &mut dyn fmt::Write) -> fmt:
         let id = StateId::from_index(index);
         let label = format!("{} {}", graph.symbols().name(state.symbol), state.pdf);
         let shape = if state.entry { "box" } else { "ellipse" };
-        let bold = if graph.starts().iter().any(|start| start.state == id) { ", style=bold" } else { "" };
-        let lines = if graph.finals().iter().any(|end| end.state == id) { ", peripheries=2" } else { "" };
+        let bold =
+            if graph.starts().binary_search_by_key(&id, |start| start.state).is_ok() { ", style=bold" } else { "" };
+        let lines =
+            if graph.finals().binary_search_by_key(&id, |end| end.state).is_ok() { ", peripheries=2" } else { "" };
         writeln!(out, "  {index} [label={}, shape={shape}{bold}{lines}];", quoted(&label))?;
     }
     for (position, arc) in graph.all_arcs().iter().enumerate() {

@@ -98,12 +98,9 @@ impl GraphFile {
 
 fn check_format(source: &Source, top: &Table) -> Result<()> {
     let value = top.need("format", "the file")?;
-    match source.count(value, 0..=usize::MAX)? {
-        1 => Ok(()),
-        other => {
-            let reason = format!("format = {other} is not known to this version, which reads format = 1");
-            Err(source.error(value.span().start, reason))
-        }
+    match source.count(value, 1..=1) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(source.wrong(value, "1 (the format that this version reads)")),
     }
 }
 
@@ -120,10 +117,14 @@ fn rules(source: &Source, value: Option<&Value>, title: &str, keys: &[&str]) -> 
     let tables = value.map_or(Ok(vec![]), |value| source.tables(value, keys))?;
     let rule = |table: Table| {
         let weight = table.get("weight").map(|v| source.number(v, "a finite number, a natural logarithm"));
+        let symbols = |key: &str| match side(source, table.need(key, title)?)? {
+            Side { at, names } if names.is_empty() => Err(source.error(at, format!("`{key}` names no symbol"))),
+            some => Ok(some),
+        };
         Ok(Rule {
             at: table.at,
-            from: side(source, table.need("from", title)?)?,
-            to: side(source, table.need("to", title)?)?,
+            from: symbols("from")?,
+            to: symbols("to")?,
             weight: weight.transpose()?.unwrap_or(0.0),
         })
     };

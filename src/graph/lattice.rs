@@ -97,7 +97,7 @@ impl Lattice {
     /// gets two states with the same pdf, one to enter and one to dwell in, so that at most one arc joins two states.
     pub fn expand(&self, spec: &GraphSpec) -> Result<Graph> {
         let repeating = self.repeating();
-        self.check_size(spec, &repeating)?;
+        self.check_size(spec, &repeating, MOST_ARCS)?;
         let mut builder = GraphBuilder::new(spec.symbols().clone(), spec.pdfs(), spec.transitions());
         let chains: Vec<Chain> = (self.segments.iter().zip(&repeating))
             .map(|(segment, &repeats)| segment.chain(spec, repeats, &mut builder))
@@ -123,8 +123,8 @@ impl Lattice {
         builder.build()
     }
 
-    /// Counts arcs before they are made.
-    fn check_size(&self, spec: &GraphSpec, repeating: &[bool]) -> Result<()> {
+    /// Counts the arcs before they are made: at most two from each state within segments, and one from each exit per link.
+    fn check_size(&self, spec: &GraphSpec, repeating: &[bool], most: usize) -> Result<()> {
         let states = |segment: usize| {
             let topology = spec.topology(self.segments[segment].symbol);
             topology.min_frames() + usize::from(splits(spec, &self.segments[segment], repeating[segment]))
@@ -132,7 +132,7 @@ impl Lattice {
         let exits = |segment: usize| 1 + usize::from(splits(spec, &self.segments[segment], repeating[segment]));
         let within: usize = (0..self.segments.len()).map(|segment| 2 * states(segment)).sum();
         let between: usize = self.links.iter().map(|link| exits(link.from)).sum();
-        if within + between > MOST_ARCS { Err(too_large(within + between)) } else { Ok(()) }
+        if within + between > most { Err(too_large(within + between)) } else { Ok(()) }
     }
 }
 
@@ -201,4 +201,22 @@ fn reach(count: usize, from: impl Iterator<Item = usize>, steps: impl Iterator<I
         }
     }
     reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// a and b, each to enter and to dwell in: 2 * 4 arcs at most within, 2 * 4 between.
+    #[test]
+    fn arcs_are_counted_before_they_are_made() {
+        let text = "format = 1\n[classes]\nall = ['a', 'b']\n[boundary]\nstart = '*'\nend = '*'\n\
+            [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = 0.5\n";
+        let spec = GraphSpec::parse(text).unwrap();
+        let net = spec.legal_pairs_only();
+        assert!(net.check_size(&spec, &net.repeating(), 16).is_ok());
+        let error = net.check_size(&spec, &net.repeating(), 15).unwrap_err();
+        assert!(error.to_string().starts_with("the graph would have 16 arcs or more"), "{error}");
+        assert_eq!(spec.compile().unwrap().arc_count(), 12);
+    }
 }

@@ -4,6 +4,50 @@
 //! `[[forbid]]` which may begin, follow and end, and in `[topology]` how long each lasts. What comes out is checked: every
 //! symbol lies on some legal sequence. [`GraphSpec::compile`] makes the graph of all sequences,
 //! [`GraphSpec::transcript`] that of one transcript; both share pdfs and transition parameters.
+//!
+//! ```
+//! let spec = senone::graph::GraphSpec::parse(r#"
+//! format = 1                          # required; natural logs, times in search frames
+//! name = "tags"                       # for reports
+//! optional = ["outside"]              # what a transcript may leave out
+//!
+//! [vars]
+//! type = ["PER", "LOC"]
+//!
+//! [classes]                           # a member is a symbol or another class; symbols are numbered top to bottom
+//! outside = ["O"]
+//! begin = ["B-{type}"]                # here a variable yields every value
+//! inside = ["I-{type}"]
+//!
+//! [boundary]                          # "*" is every symbol
+//! start = ["outside", "begin"]
+//! end = "*"
+//!
+//! [[allow]]                           # a pair is legal if some allow covers it and no forbid does
+//! from = "*"
+//! to = ["outside", "begin"]
+//! weight = -0.5                       # natural log, 0 when not given
+//! [[allow]]                           # here a variable is the same on both sides
+//! from = ["B-{type}", "I-{type}"]
+//! to = "I-{type}"
+//! [[forbid]]
+//! from = "outside"
+//! to = "outside"
+//!
+//! [topology.default]
+//! states = 1                          # pdfs of a symbol
+//! min_frames = 1                      # the states when not given; extra frames repeat pdfs
+//! self_loop = false                   # or the probability of staying in a state
+//! [topology.outside]                  # overrides the default, key by key
+//! min_frames = 2
+//! self_loop = 0.5
+//! "#)?;
+//! let tags: Vec<_> = ["B-PER", "I-LOC"].iter().filter_map(|name| spec.symbols().get(name)).collect();
+//! assert_eq!(spec.transcript(&tags).unwrap_err().to_string(), "B-PER -> I-LOC is not allowed by the graph");
+//! # Ok::<(), senone::Error>(())
+//! ```
+//!
+//! `[lm]` with `file` and `scale` (1 when not given) names an ARPA n-gram over the symbols, relative to the graph file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc as Shared;
@@ -202,4 +246,94 @@ fn running_sum(counts: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut sums = vec![0];
     counts.for_each(|count| sums.push(sums[sums.len() - 1] + count));
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const TEXT: &str = r#"
+format = 1
+[classes]
+speech = ["vowel", "m", "stop"]
+vowel = ["i", "a"]
+stop = ["p"]
+pause = ["sil", "m"]
+[boundary]
+start = "*"
+end = "*"
+[[allow]]
+from = "*"
+to = "*"
+weight = -0.25
+[topology.default]
+states = 2
+min_frames = 3
+self_loop = 0.75
+[topology.stop]
+states = 1
+min_frames = 1
+self_loop = false
+"#;
+
+    #[test]
+    fn symbols_are_numbered_as_the_file_names_them() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        assert_eq!(spec.symbols().names(), ["m", "i", "a", "p", "sil"]);
+        let pdfs: Vec<PdfId> = spec.symbols().ids().map(|symbol| spec.pdf(symbol, 0)).collect();
+        assert_eq!(pdfs, [0, 2, 4, 6, 7].map(PdfId));
+        assert_eq!(spec.pdfs(), 9);
+    }
+
+    /// Staying and going on from a position have probabilities that sum to 1; a pair's is that of leaving times its weight's.
+    #[test]
+    fn initial_weights_are_those_of_the_roles() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        let weights = spec.initial_weights();
+        let mut roles = BTreeMap::new();
+        for (index, weight) in weights.0.iter().enumerate() {
+            roles.insert(spec.transition_role(TransitionId::from_index(index)), f64::from(weight.exp()));
+        }
+        // Three positions of four symbols: two self-loops and two nexts; ends and starts; all pairs.
+        assert_eq!((roles.len(), spec.transitions()), (4 * 4 + 5 + 5 + 25, 51));
+        for from in spec.symbols().ids() {
+            let stay = roles.get(&TransitionRole::SelfLoop { symbol: from, position: 2 }).copied().unwrap_or(0.0);
+            assert_eq!(stay, if from.index() == 3 { 0.0 } else { 0.75 });
+            assert!((roles[&TransitionRole::End { symbol: from }] + stay - 1.0).abs() < 1e-6);
+            for to in spec.symbols().ids() {
+                let pair = roles[&TransitionRole::Pair { from, to }];
+                assert!((pair - (1.0 - stay) * (-0.25_f64).exp()).abs() < 1e-6);
+            }
+            assert_eq!(roles[&TransitionRole::Start { symbol: from }], 1.0);
+        }
+        let symbol = SymbolId(0);
+        assert_eq!(roles[&TransitionRole::Next { symbol, position: 0 }], 1.0);
+        assert!((roles[&TransitionRole::Next { symbol, position: 1 }] - 0.25).abs() < 1e-6);
+        assert!(!roles.contains_key(&TransitionRole::SelfLoop { symbol, position: 0 }));
+    }
+
+    #[test]
+    fn a_forbidden_pair_may_have_two_weights() {
+        let second = "[[allow]]\nfrom = \"p\"\nto = \"p\"\n[topology.default]";
+        let text = TEXT.replace("[topology.default]", second);
+        assert!(
+            GraphSpec::parse(&text).unwrap_err().to_string().contains("`p -> p` has weight 0 here and weight -0.25")
+        );
+        let text = text + "[[forbid]]\nfrom = \"stop\"\nto = \"stop\"\n";
+        let spec = GraphSpec::parse(&text).unwrap();
+        assert!(!spec.follows(SymbolId(3), SymbolId(3)) && spec.follows(SymbolId(3), SymbolId(0)));
+    }
+
+    #[test]
+    fn messages_name_the_given_path() {
+        let error = GraphSpec::parse_as(Path::new("models/en/graph.toml"), "format = 1\nform = 2").unwrap_err();
+        assert!(error.to_string().starts_with("models/en/graph.toml:2:1: unknown key `form`"), "{error}");
+        let with_lm = TEXT.to_owned() + "[lm]\nfile = \"a.arpa\"\n";
+        let spec = GraphSpec::parse_as(Path::new("models/en/graph.toml"), &with_lm).unwrap();
+        assert_eq!(spec.lm(), Some(&LmSpec { path: "models/en/a.arpa".into(), scale: 1.0 }));
+        assert_eq!(GraphSpec::parse(&with_lm).unwrap().lm().unwrap().path, Path::new("a.arpa"));
+        assert_eq!(spec.text(), with_lm);
+    }
 }

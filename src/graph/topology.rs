@@ -84,8 +84,7 @@ fn twice(source: &Source, names: &Names, symbol: SymbolId, tables: [&TopologyFil
 
 fn merge(source: &Source, table: &TopologyFile, default: &TopologyFile) -> Result<Topology> {
     let title = format!("[topology.{}]", table.name.text);
-    let missing =
-        |key: &str| source.error(table.name.at, format!("{title} has no `{key}`, nor has [topology.default]"));
+    let missing = |key: &str| source.error(default.name.at, format!("[topology.default] has no `{key}`"));
     let states = table.states.or(default.states).ok_or_else(|| missing("states"))?;
     let dwell = table.dwell.or(default.dwell).ok_or_else(|| missing("self_loop"))?;
     let min_frames = table.min_frames.or(default.min_frames).unwrap_or(states);

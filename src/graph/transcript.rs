@@ -1,7 +1,7 @@
 //! The transcript graph: every alignment of one transcript, with the same pdfs and parameters as the full graph.
 
 use super::Graph;
-use super::lattice::Lattice;
+use super::lattice::{Lattice, MOST_ARCS, too_large};
 use super::spec::GraphSpec;
 use crate::symbols::{SymbolId, WordId};
 use crate::{Error, Result};
@@ -41,7 +41,7 @@ impl GraphSpec {
     /// pronunciation.
     pub fn transcript_of(&self, slots: &[Slot]) -> Result<Graph> {
         slots.iter().try_for_each(|slot| self.check_slot(slot))?;
-        let laid = self.lay(slots);
+        let laid = self.lay(slots)?;
         match laid.net.trimmed() {
             Some(net) => net.expand(self),
             None => Err(Error::Transcript { reason: self.first_fault(&laid) }),
@@ -61,37 +61,37 @@ impl GraphSpec {
     }
 
     /// Gap, slot, gap, slot, ..., gap.
-    fn lay(&self, slots: &[Slot]) -> Laid {
+    fn lay(&self, slots: &[Slot]) -> Result<Laid> {
         let mut net = Lattice::default();
         let mut laid = vec![];
-        // Segments from which the sequence may go on; the first gap and the first slot begin it.
-        let mut before: Vec<usize> = vec![];
+        let mut openings = self.gap(&mut net, &[]);
+        // Segments from which the sequence may go on.
+        let mut before = openings.clone();
         for (place, slot) in slots.iter().enumerate() {
-            let gap = self.gap(&mut net, &before, place == 0);
-            before.extend(gap);
             let chains = self.slot(&mut net, slot, &before);
             if place == 0 {
-                let first = chains.iter().map(|chain| chain[0]);
-                self.begin(&mut net, first.collect());
+                openings.extend(chains.iter().map(|chain| chain[0]));
             }
             before = chains.iter().map(|chain| chain[chain.len() - 1]).collect();
+            before.extend(self.gap(&mut net, &before));
             laid.push(chains);
+            if net.links.len() > MOST_ARCS {
+                return Err(too_large(net.links.len()));
+            }
         }
-        let gap = self.gap(&mut net, &before, slots.is_empty());
-        before.extend(gap);
-        let may_end = |segment: &usize| self.ends().binary_search(&net.segments[*segment].symbol).is_ok();
-        net.ends = before.into_iter().filter(may_end).map(|segment| (segment, 0.0)).collect();
-        Laid { net, slots: laid }
+        let among = |segments: Vec<usize>, legal: &[SymbolId]| {
+            let is_legal = |segment: &usize| legal.binary_search(&net.segments[*segment].symbol).is_ok();
+            segments.into_iter().filter(is_legal).map(|segment| (segment, 0.0)).collect()
+        };
+        (net.starts, net.ends) = (among(openings, self.starts()), among(before, self.ends()));
+        Ok(Laid { net, slots: laid })
     }
 
-    /// The optional symbols, each once, linked with each other and entered from `before`, or from the start.
-    fn gap(&self, net: &mut Lattice, before: &[usize], first: bool) -> Vec<usize> {
+    /// The optional symbols, each once, linked with each other and entered from `before`.
+    fn gap(&self, net: &mut Lattice, before: &[usize]) -> Vec<usize> {
         let gap: Vec<usize> = self.optional().iter().map(|&symbol| net.segment(symbol, None)).collect();
         for &to in &gap {
             before.iter().chain(&gap).for_each(|&from| net.link_legal(self, from, to));
-        }
-        if first {
-            self.begin(net, gap.clone());
         }
         gap
     }
@@ -117,12 +117,6 @@ impl GraphSpec {
         chains
     }
 
-    fn begin(&self, net: &mut Lattice, segments: Vec<usize>) {
-        let may_begin = |segment: &usize| self.starts().binary_search(&net.segments[*segment].symbol).is_ok();
-        let starts: Vec<_> = segments.into_iter().filter(may_begin).map(|segment| (segment, 0.0)).collect();
-        net.starts.extend(starts);
-    }
-
     /// Why no way leads through the net: the first step, in the order of the transcript, that none can take.
     fn first_fault(&self, laid: &Laid) -> String {
         let reached = laid.net.reached();
@@ -145,5 +139,88 @@ impl GraphSpec {
             Some(last) => format!("{} is not allowed as the last symbol by the graph", name(last)),
             None => "the transcript is empty and the graph allows no sequence of optional symbols alone".into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> GraphSpec {
+        let text = r#"
+format = 1
+optional = ["sil"]
+[classes]
+all = ["sil", "a", "b", "n", "h"]
+[boundary]
+start = ["sil", "a", "b", "h"]
+end = ["sil", "a", "b", "n"]
+[[allow]]
+from = ["a", "b"]
+to = "*"
+[[allow]]
+from = "*"
+to = ["a", "b"]
+[[allow]]
+from = "n"
+to = "sil"
+[[forbid]]
+from = "b"
+to = "a"
+[[forbid]]
+from = "sil"
+to = "b"
+[topology.default]
+states = 1
+self_loop = 0.5
+"#;
+        GraphSpec::parse(text).unwrap()
+    }
+
+    fn ids(text: &str) -> Vec<SymbolId> {
+        text.split_whitespace().map(|name| spec().symbols().get(name).unwrap()).collect()
+    }
+
+    fn fault(symbols: &[SymbolId]) -> String {
+        spec().transcript(symbols).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_first_illegal_pair_is_named() {
+        assert_eq!(fault(&ids("a n h n h")), "n -> h is not allowed by the graph");
+        assert_eq!(fault(&ids("a n n")), "n -> n is not allowed by the graph");
+        assert_eq!(fault(&ids("n a")), "n is not allowed as the first symbol by the graph");
+        assert_eq!(fault(&ids("a h")), "h is not allowed as the last symbol by the graph");
+        assert_eq!(fault(&[SymbolId(9)]), "symbol number 9 is not of this graph, which has 5");
+    }
+
+    /// b -> a is forbidden, but b -> sil -> a is not.
+    #[test]
+    fn a_pause_bridges_an_illegal_pair() {
+        assert_eq!(spec().transcript(&ids("b a")).unwrap().shortest_path_frames(), Some(3));
+        let one_word = Slot { word: Some(WordId(0)), alternatives: vec![ids("b a")] };
+        let error = spec().transcript_of(std::slice::from_ref(&one_word)).unwrap_err();
+        assert_eq!(error.to_string(), "b -> a is not allowed by the graph");
+        let either = Slot { alternatives: vec![ids("b a"), ids("a b"), ids("a b")], ..one_word };
+        let graph = spec().transcript_of(&[either]).unwrap();
+        // a b, and a pause before a and after b.
+        assert_eq!(graph.len(), 4);
+        assert_eq!(graph.states().iter().filter(|state| state.word.is_some()).count(), 1);
+    }
+
+    #[test]
+    fn a_word_needs_a_pronunciation() {
+        for alternatives in [vec![], vec![vec![]], vec![ids("a"), vec![]]] {
+            let error = spec().transcript_of(&[Slot { word: Some(WordId(0)), alternatives }]).unwrap_err();
+            assert_eq!(error.to_string(), "a word of the transcript has no pronunciation");
+        }
+    }
+
+    #[test]
+    fn an_empty_transcript_is_silence() {
+        assert_eq!(spec().transcript(&[]).unwrap().len(), 1);
+        let strict = spec().text().replace("start = [\"sil\", ", "start = [");
+        let error = GraphSpec::parse(&strict).unwrap().transcript(&[]).unwrap_err();
+        assert!(error.to_string().starts_with("the transcript is empty"), "{error}");
     }
 }
