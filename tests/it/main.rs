@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "clippy takes the helpers of tests for library code")]
 
 mod audio_files;
+mod corpora;
 mod features;
 mod formats;
 mod graph_files;
