@@ -3,3 +3,4 @@
 mod audio_files;
 mod formats;
 mod graph_files;
+mod search;
