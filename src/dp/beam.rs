@@ -144,9 +144,13 @@ impl Search {
         }
     }
 
+    fn is_exact(&self) -> bool {
+        self.options.beam == f32::INFINITY && self.options.max_active >= self.plan.graph().len()
+    }
+
     /// Why no token is left in `frame`.
     fn lost(&self, frame: usize) -> Error {
-        match self.options == BeamOptions::EXACT {
+        match self.is_exact() {
             _ if !self.plan.reaches(frame + 1) => self.plan.no_path(frame + 1, frame),
             true => Error::Impossible { frame },
             false => Error::BeamTooNarrow { frame, beam: self.options.beam },
@@ -157,9 +161,7 @@ impl Search {
     fn unfinished(&self) -> Error {
         let frame = self.frames.saturating_sub(1);
         match self.plan.no_path(self.frames, frame) {
-            Error::Impossible { .. } if self.options != BeamOptions::EXACT => {
-                Error::BeamTooNarrow { frame, beam: self.options.beam }
-            }
+            Error::Impossible { .. } if !self.is_exact() => Error::BeamTooNarrow { frame, beam: self.options.beam },
             certain => certain,
         }
     }

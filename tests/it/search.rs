@@ -21,10 +21,10 @@ struct Example {
 impl Example {
     fn read(name: &str) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/graphs");
-        let spec = GraphSpec::read(&folder.join(name)).unwrap();
+        let spec = GraphSpec::read(&folder.join(name)).expect("an example graph");
         let options = PlanOptions { insertion_penalty: -0.5 };
-        let plan = Plan::new(&Arc::new(spec.compile().unwrap()), &spec.initial_weights(), &options).unwrap();
-        Self { spec, plan: Arc::new(plan) }
+        let plan = Plan::new(&Arc::new(spec.compile().expect("a graph")), &spec.initial_weights(), &options);
+        Self { spec, plan: Arc::new(plan.expect("weights of the graph")) }
     }
 
     fn all() -> [Self; 3] {
@@ -63,7 +63,7 @@ fn random_emissions(frames: usize, pdfs: usize, random: &mut Random) -> Emission
         let score = smooth * before + (1.0 - smooth) * width * random.normal();
         cells.push(if random.uniform() < dead { f32::NEG_INFINITY } else { score });
     }
-    Emissions::new(Matrix::from_vec(frames, pdfs, cells).unwrap()).unwrap()
+    Emissions::new(Matrix::from_vec(frames, pdfs, cells).expect("T x P values")).expect("no NaN")
 }
 
 #[test]
