@@ -8,8 +8,12 @@ mod bootstrap;
 mod boundary;
 mod confusions;
 mod edit;
+mod report;
+mod score;
 
 pub use bootstrap::{BootstrapOptions, Interval, difference_interval, rate_interval};
 pub use boundary::BoundaryErrors;
 pub use confusions::{Confusions, EditKind};
 pub use edit::{AlignedPair, EditCounts, Edits, align, align_slots};
+pub use report::{Comparison, LabelNotes, ScoreReport, SpeakerScore, compare};
+pub use score::{Hypotheses, Reference, ReferenceSlots, ScoreOptions, Transcript, score};
