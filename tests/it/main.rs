@@ -1,5 +1,4 @@
 //! Integration tests, one binary; a module for each part of the journey.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "clippy takes the helpers of tests for library code")]
 
 mod audio_files;
 mod corpora;
@@ -7,3 +6,4 @@ mod features;
 mod formats;
 mod graph_files;
 mod graph_oracle;
+mod search;
