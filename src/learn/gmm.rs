@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::counting::TransitionRows;
 use crate::dp::{Plan, PlanOptions, SegmentSpan, segments, viterbi};
 use crate::emission::{DiagonalMixtures, Emissions, MixtureUpdate, SplitTarget};
-use crate::graph::{Graph, Weights};
+use crate::graph::{Graph, GraphSpec, Weights};
 use crate::matrix::Matrix;
 use crate::symbols::{PdfId, StateId, SymbolId};
 use crate::{Error, Result};
@@ -188,18 +188,20 @@ impl GmmModel {
 pub struct GmmTrainer {
     config: GmmConfig,
     weights: Weights,
+    rows: TransitionRows,
     silence: Vec<SymbolId>,
 }
 
 impl GmmTrainer {
-    /// A trainer that begins with `weights` (the graph file's) and, in the flat start, puts a symbol of `silence` (the
-    /// optional ones) at both ends of an utterance.
+    /// A trainer for the graph file `spec`. It begins with the file's weights, trains the self-loops among them, and in the
+    /// flat start puts an optional symbol at both ends of an utterance, where the rules permit.
     ///
     /// # Errors
     /// As [`GmmConfig::check`].
-    pub fn new(config: GmmConfig, weights: Weights, silence: Vec<SymbolId>) -> Result<Self> {
+    pub fn new(config: GmmConfig, spec: &GraphSpec) -> Result<Self> {
         config.check()?;
-        Ok(Self { config, weights, silence })
+        let silence = spec.optional().to_vec();
+        Ok(Self { config, weights: spec.initial_weights(), rows: TransitionRows::of(spec), silence })
     }
 
     /// Runs EM over `examples`, in the current rayon pool; the result does not depend on its number of threads.
@@ -207,7 +209,6 @@ impl GmmTrainer {
     /// # Errors
     /// [`Error::Shape`] when frames or graphs do not fit each other; [`Error::Other`] when no utterance can be aligned.
     pub fn train(&self, examples: &[GmmExample<'_>], progress: &mut dyn FnMut(&EmProgress)) -> Result<TrainedGmm> {
-        let rows = TransitionRows::of(self.weights.0.len(), examples.iter().map(|example| &*example.graph))?;
         let mut fates = self.flat_fates(examples)?;
         let (mut model, floor) = self.flat_model(examples, &mut fates)?;
         let mut occupancy = vec![];
@@ -220,7 +221,7 @@ impl GmmTrainer {
             progress(&EmProgress { iteration, of: self.config.iterations, log_likelihood, gaussians, skipped });
             occupancy = sums.mixtures.pdf_occupancy(&model.mixtures);
             model = self.maximise(&model, &sums, &floor, iteration)?;
-            model.weights = rows.dwell(&sums.transitions, &model.weights)?;
+            model.weights = self.rows.dwell(&sums.transitions, &model.weights)?;
         }
         let unseen = (0..occupancy.len()).filter(|&pdf| occupancy[pdf] == 0.0).map(PdfId::from_index).collect();
         finish(model, examples, fates, unseen)
@@ -326,3 +327,6 @@ fn finish(model: GmmModel, examples: &[GmmExample<'_>], fates: Vec<Fate>, unseen
     }
     Ok(TrainedGmm { model, alignments, skipped, unseen })
 }
+
+#[cfg(test)]
+mod tests;

@@ -219,3 +219,127 @@ fn shares(occupancy: &[f64], target: SplitTarget) -> Vec<usize> {
     }
     sizes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Matrix;
+    use crate::random::Random;
+
+    const PDF: PdfId = PdfId(0);
+
+    fn mixture(gaussians: &[(f32, f32, f32)]) -> DiagonalMixtures {
+        let mut parts = MixtureParts::empty(1);
+        gaussians.iter().for_each(|&(weight, mean, variance)| parts.push(weight, &[mean], &[variance]));
+        parts.sizes = vec![gaussians.len()];
+        DiagonalMixtures::new(parts).unwrap()
+    }
+
+    fn options(min_occupancy: f64) -> MixtureUpdate {
+        MixtureUpdate { variance_floor: vec![1e-3], min_occupancy }
+    }
+
+    /// Half the frames around -3, half around 2, both with deviation 0.5.
+    fn two_humps(frames: usize) -> Matrix {
+        let mut random = Random::new(11);
+        let value = |frame| random.normal() * 0.5 + if frame % 2 == 0 { -3.0 } else { 2.0 };
+        Matrix::from_vec(frames, 1, (0..frames).map(value).collect()).unwrap()
+    }
+
+    fn expect(mixtures: &DiagonalMixtures, frames: &Matrix) -> (MixtureAccumulator, f64) {
+        let mut sums = MixtureAccumulator::new(mixtures);
+        let total = frames.iter_rows().map(|frame| sums.add(mixtures, PDF, frame, 1.0)).sum();
+        (sums, total)
+    }
+
+    #[test]
+    fn one_gaussian_takes_the_mean_and_variance_of_its_frames() {
+        let frames = Matrix::from_vec(3, 1, vec![1.0, 2.0, 6.0]).unwrap();
+        let start = mixture(&[(1.0, 0.0, 1.0)]);
+        let (sums, _) = expect(&start, &frames);
+        let model = start.update(&sums, &options(1.0)).unwrap();
+        assert_eq!(model.parts().means.as_slice(), [3.0]);
+        assert!((model.parts().variances.as_slice()[0] - 14.0 / 3.0).abs() < 1e-6);
+        assert_eq!(sums.pooled().unwrap().0, [3.0]);
+    }
+
+    #[test]
+    fn em_climbs_and_finds_both_humps() {
+        let frames = two_humps(2000);
+        let mut model = mixture(&[(0.5, -1.0, 4.0), (0.5, 1.0, 4.0)]);
+        let mut last = f64::NEG_INFINITY;
+        for _ in 0..30 {
+            let (sums, total) = expect(&model, &frames);
+            assert!(total >= last - 1e-3, "{last} -> {total}");
+            last = total;
+            model = model.update(&sums, &options(1.0)).unwrap();
+        }
+        for (found, expected) in model.parts().means.as_slice().iter().zip([-3.0, 2.0]) {
+            assert!((found - expected).abs() < 0.05, "{found}");
+        }
+        assert!(model.parts().variances.as_slice().iter().all(|v| (v - 0.25).abs() < 0.03));
+        assert!(model.parts().weights.iter().all(|w| (w - 0.5).abs() < 0.01));
+    }
+
+    #[test]
+    fn what_add_returns_is_what_emissions_say() {
+        let model = mixture(&[(0.3, -1.0, 0.5), (0.7, 2.0, 2.0)]);
+        let frames = two_humps(40);
+        let emissions = model.emissions(&frames).unwrap();
+        let mut sums = MixtureAccumulator::new(&model);
+        for (t, frame) in frames.iter_rows().enumerate() {
+            let found = sums.add(&model, PDF, frame, 1.0);
+            assert!((found - f64::from(emissions.frame(t)[0])).abs() < 1e-5);
+        }
+        assert!((sums.pdf_occupancy(&model)[0] - 40.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_split_halves_the_heaviest_and_keeps_the_mean() {
+        let model = mixture(&[(0.4, 0.0, 1.0), (0.6, 5.0, 4.0)]);
+        let target = SplitTarget { gaussians: 3, power: 0.25, min_occupancy: 1.0 };
+        let split = model.split(&[100.0], target).unwrap();
+        assert_eq!(split.parts().weights, [0.4, 0.3, 0.3]);
+        for (found, expected) in split.parts().means.as_slice().iter().zip([0.0, 5.4, 4.6]) {
+            assert!((found - expected).abs() < 1e-6);
+        }
+        assert_eq!(split.parts().variances.as_slice(), [1.0, 4.0, 4.0]);
+    }
+
+    #[test]
+    fn gaussians_go_where_the_frames_are() {
+        let target = |gaussians, power, min_occupancy| SplitTarget { gaussians, power, min_occupancy };
+        assert_eq!(shares(&[100.0, 300.0], target(8, 1.0, 1.0)), [2, 6]);
+        assert_eq!(shares(&[100.0, 300.0], target(8, 0.0, 1.0)), [4, 4]);
+        assert_eq!(shares(&[0.0, 300.0], target(8, 0.0, 100.0)), [1, 2]);
+        assert_eq!(shares(&[100.0, 300.0], target(1, 1.0, 1.0)), [1, 1]);
+    }
+
+    #[test]
+    fn a_gaussian_with_too_few_frames_is_removed_but_the_last_stays() {
+        let model = mixture(&[(0.5, 0.0, 1.0), (0.5, 100.0, 1.0)]);
+        let near = Matrix::from_vec(4, 1, vec![-1.0, 0.0, 0.0, 1.0]).unwrap();
+        let (sums, _) = expect(&model, &near);
+        let kept = model.update(&sums, &options(2.0)).unwrap();
+        assert_eq!((kept.gaussians(), kept.parts().weights[0]), (1, 1.0));
+        let halves = mixture(&[(0.5, 0.0, 1.0), (0.5, 0.0, 1.0)]);
+        let (sums, _) = expect(&halves, &near);
+        assert_eq!(halves.update(&sums, &options(3.0)).unwrap().gaussians(), 1);
+        assert_eq!(halves.update(&sums, &options(5.0)).unwrap(), halves);
+    }
+
+    #[test]
+    fn variances_stop_at_the_floor() {
+        let model = mixture(&[(1.0, 0.0, 1.0)]);
+        let (sums, _) = expect(&model, &Matrix::from_vec(3, 1, vec![2.0; 3]).unwrap());
+        assert_eq!(model.update(&sums, &options(1.0)).unwrap().parts().variances.as_slice(), [1e-3]);
+    }
+
+    #[test]
+    fn an_impossible_frame_adds_nothing() {
+        let model = mixture(&[(1.0, 0.0, 1.0)]);
+        let mut sums = MixtureAccumulator::new(&model);
+        assert_eq!(sums.add(&model, PDF, &[3e38], 1.0), f64::NEG_INFINITY);
+        assert_eq!(sums, MixtureAccumulator { scores: sums.scores.clone(), ..MixtureAccumulator::new(&model) });
+    }
+}
