@@ -7,7 +7,7 @@
 //! log w N(x; m, v) = c - sum_d (x_d - m_d)^2 / (2 v_d),   c = log w - (D log 2 pi + sum_d log v_d) / 2
 //! ```
 //!
-//! Trained by EM: a [`MixtureAccumulator`] collects, [`DiagonalMixtures::update`] divides, [`DiagonalMixtures::split`]
+//! Trained by EM: a [`MixtureAccumulator`] collects, [`MixtureAccumulator::update`] divides, [`DiagonalMixtures::split`]
 //! doubles. The trainer that turns this into a monophone system is `learn::gmm`.
 
 mod estimate;
@@ -200,5 +200,80 @@ impl DiagonalMixtures {
         let gaussian =
             |row| self.constants[row] + kernel::distance(frame, self.parts.means.row(row), self.scales.row(row));
         scores.extend(self.range(pdf).map(gaussian));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// Two pdfs in two dimensions: a mixture of two, and a single Gaussian.
+    fn small() -> DiagonalMixtures {
+        let matrix = |values: [f32; 6]| Matrix::from_vec(3, 2, values.to_vec()).unwrap();
+        DiagonalMixtures::new(MixtureParts {
+            sizes: vec![2, 1],
+            weights: vec![0.25, 0.75, 1.0],
+            means: matrix([0.0, 1.0, 2.0, -1.0, 0.5, 0.5]),
+            variances: matrix([1.0, 4.0, 0.25, 1.0, 2.0, 0.5]),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn log_likelihoods_agree_with_numbers_worked_out_by_hand() {
+        // python3: from math import *; n = lambda x, m, v: exp(-(x-m)**2/(2*v))/sqrt(2*pi*v)
+        // log(.25*n(1,0,1)*n(0,1,4) + .75*n(1,2,.25)*n(0,-1,1)); log(n(1,.5,2)*n(0,.5,.5))
+        let emissions = small().emissions(&Matrix::from_vec(1, 2, vec![1.0, 0.0]).unwrap()).unwrap();
+        for (found, expected) in emissions.frame(0).iter().zip([-3.49842, -2.15038]) {
+            assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn every_frame_of_a_partial_block_is_scored_and_unused_pdfs_are_impossible() {
+        let mut random = Random::new(3);
+        let frames: Vec<f32> = (0..2 * 37).map(|_| random.normal()).collect();
+        let frames = Matrix::from_vec(37, 2, frames).unwrap();
+        let all = small().emissions(&frames).unwrap();
+        let one = small().emissions_for(&frames, &[PdfId(0)]).unwrap();
+        for frame in 0..37 {
+            let alone = small().emissions(&frames.slice_rows(frame..frame + 1)).unwrap();
+            assert_eq!(alone.frame(0), all.frame(frame));
+            assert_eq!(one.frame(frame)[0], all.frame(frame)[0]);
+            assert_eq!(one.frame(frame)[1], f32::NEG_INFINITY);
+        }
+    }
+
+    #[test]
+    fn a_pdf_without_gaussians_is_impossible() {
+        let mut parts = small().parts().clone();
+        parts.sizes = vec![2, 0, 1];
+        let emissions = DiagonalMixtures::new(parts).unwrap().emissions(&Matrix::zeros(2, 2)).unwrap();
+        assert_eq!(emissions.frame(1)[1], f32::NEG_INFINITY);
+        assert!(emissions.frame(1)[2].is_finite());
+    }
+
+    #[test]
+    fn frames_that_cannot_be_scored_are_refused() {
+        assert!(matches!(small().emissions(&Matrix::zeros(1, 3)), Err(Error::Shape { expected: 2, found: 3, .. })));
+        let frames = Matrix::from_vec(2, 2, vec![0.0, 0.0, f32::NAN, 0.0]).unwrap();
+        assert!(matches!(small().emissions(&frames), Err(Error::NotFinite { frame: 1, .. })));
+        let far = Matrix::from_vec(1, 2, vec![3e38, 0.0]).unwrap();
+        assert_eq!(small().emissions(&far).unwrap().frame(0), [f32::NEG_INFINITY; 2]);
+    }
+
+    #[test]
+    fn parts_out_of_range_are_refused() {
+        let broken = |change: fn(&mut MixtureParts)| {
+            let mut parts = small().parts().clone();
+            change(&mut parts);
+            DiagonalMixtures::new(parts)
+        };
+        assert!(broken(|_| ()).is_ok());
+        assert!(broken(|parts| parts.sizes[0] = 1).is_err());
+        assert!(broken(|parts| parts.weights[0] = 0.0).is_err());
+        assert!(broken(|parts| parts.variances.row_mut(1)[1] = 0.0).is_err());
+        assert!(broken(|parts| parts.means.row_mut(1)[1] = f32::NAN).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! A hidden Markov model by counts: how often each transition was taken, made into probabilities.
 //!
-//! In: counts by [`TransitionId`], of labelled paths or expected ones. Out: [`Weights`]. The transitions among which a state
-//! has the choice form a row, one distribution:
+//! In: counts by [`TransitionId`], of labelled paths or expected ones. Out: [`Weights`]. The transitions that leave one
+//! position of a symbol form a row, one distribution, and so do the starts:
 //!
 //! ```text
 //! w(s -> r) = log (count(s -> r) / sum_q count(s -> q))
@@ -9,13 +9,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::graph::{Graph, Weights};
-use crate::symbols::TransitionId;
+use crate::graph::{GraphSpec, TransitionRole, Weights};
+use crate::symbols::{SymbolId, TransitionId};
 use crate::{Error, Result};
 
-/// Which transitions compete: those that leave one state (its end among them), and those that begin an utterance.
-///
-/// States that share a transition share the row: a pair rule joins the copies of a state that spell a least duration.
+/// Which transitions compete: those that leave one position of a symbol (the end among them), and those that begin an
+/// utterance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransitionRows {
     transitions: usize,
@@ -24,9 +23,9 @@ pub struct TransitionRows {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Row {
-    /// Stays in its symbol state.
-    dwell: Vec<TransitionId>,
-    /// Goes elsewhere.
+    /// The self-loop, where the position has one.
+    dwell: Option<TransitionId>,
+    /// What goes elsewhere.
     leave: Vec<TransitionId>,
 }
 
@@ -37,24 +36,29 @@ impl Row {
 }
 
 impl TransitionRows {
-    /// The rows that `graphs`, all over the same `transitions` parameters, show. The full graph shows every choice; a set of
-    /// transcript graphs those that occur.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] when a graph has another number of transitions.
-    pub fn of<'a>(transitions: usize, graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Self> {
-        let mut groups = Groups::new(transitions);
-        for graph in graphs {
-            let found = graph.transitions();
-            if found != transitions {
-                return Err(Error::Shape { what: "transitions of a graph", expected: transitions, found });
+    /// The rows of a graph file.
+    pub fn of(spec: &GraphSpec) -> Self {
+        let last = |symbol: SymbolId| spec.topology(symbol).min_frames() - 1;
+        let mut rows: BTreeMap<Option<(SymbolId, usize)>, Row> = BTreeMap::new();
+        for transition in (0..spec.transitions()).map(TransitionId::from_index) {
+            let (source, dwells) = match spec.transition_role(transition) {
+                TransitionRole::SelfLoop { symbol, position } => (Some((symbol, position)), true),
+                TransitionRole::Next { symbol, position } => (Some((symbol, position)), false),
+                TransitionRole::End { symbol } | TransitionRole::Pair { from: symbol, .. } => {
+                    (Some((symbol, last(symbol))), false)
+                }
+                TransitionRole::Start { .. } => (None, false),
+            };
+            let row = rows.entry(source).or_default();
+            match dwells {
+                true => row.dwell = Some(transition),
+                false => row.leave.push(transition),
             }
-            groups.add(graph);
         }
-        Ok(Self { transitions, rows: groups.rows() })
+        Self { transitions: spec.transitions(), rows: rows.into_values().collect() }
     }
 
-    /// Every row normalised, `smoothing` (above 0) added to each count. Transitions that no row has keep weight 0.
+    /// Every row normalised, `smoothing` (above 0) added to each count.
     ///
     /// # Errors
     /// [`Error::Shape`] when `counts` are of another graph file; [`Error::Setting`] when `smoothing` is not above 0, which would
@@ -86,12 +90,20 @@ impl TransitionRows {
         self.check(counts.len())?;
         self.check(weights.0.len())?;
         let mut new = weights.clone();
-        for row in self.rows.iter().filter(|row| !row.dwell.is_empty() && !row.leave.is_empty()) {
-            let sum = |transitions: &[TransitionId]| transitions.iter().map(|t| counts[t.index()]).sum::<f64>();
-            let (stays, leaves) = (sum(&row.dwell), sum(&row.leave));
-            if stays + leaves >= LEAST_COUNT {
-                let stay = (stays / (stays + leaves)).clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY);
-                row.set_dwell(stay, weights, &mut new)?;
+        for row in self.rows.iter().filter(|row| !row.leave.is_empty()) {
+            let Some(dwell) = row.dwell else { continue };
+            let stays = counts[dwell.index()];
+            let all: f64 = row.all().map(|transition| counts[transition]).sum();
+            if all >= LEAST_COUNT {
+                let stay = (stays / all).clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY);
+                let old_stay = f64::from(weights.get(dwell)).exp();
+                if old_stay >= 1.0 {
+                    let reason = format!("a self-loop has probability {old_stay:.3}: expected less than 1");
+                    return Err(Error::Other(reason));
+                }
+                new.0[dwell.index()] = stay.ln() as f32;
+                let shift = ((1.0 - stay) / (1.0 - old_stay)).ln() as f32;
+                row.leave.iter().for_each(|leave| new.0[leave.index()] += shift);
             }
         }
         Ok(new)
@@ -108,71 +120,91 @@ impl TransitionRows {
 const LEAST_COUNT: f64 = 5.0;
 const LEAST_PROBABILITY: f64 = 0.01;
 
-impl Row {
-    fn set_dwell(&self, stay: f64, old: &Weights, new: &mut Weights) -> Result<()> {
-        let old_stay: f64 = self.dwell.iter().map(|&t| f64::from(old.get(t)).exp()).sum();
-        if old_stay >= 1.0 {
-            let reason = format!("a self-loop has probability {old_stay:.3}: expected less than 1");
-            return Err(Error::Other(reason));
-        }
-        let shift = ((1.0 - stay) / (1.0 - old_stay)).ln() as f32;
-        let grown = (stay / old_stay).ln() as f32;
-        self.dwell.iter().for_each(|t| new.0[t.index()] += grown);
-        self.leave.iter().for_each(|t| new.0[t.index()] += shift);
-        Ok(())
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Joins transitions that one state can choose between, by union-find.
-struct Groups {
-    /// A transition of the same row; itself when it stands for the row.
-    parent: Vec<usize>,
-    used: Vec<bool>,
-    dwells: Vec<bool>,
-}
-
-impl Groups {
-    fn new(transitions: usize) -> Self {
-        Self { parent: (0..transitions).collect(), used: vec![false; transitions], dwells: vec![false; transitions] }
-    }
-
-    fn add(&mut self, graph: &Graph) {
-        let mut leaving: Vec<Vec<TransitionId>> = vec![vec![]; graph.len()];
-        for (position, arc) in graph.all_arcs().iter().enumerate().filter(|(_, arc)| arc.transition.is_some()) {
-            let source = graph.source(position);
-            leaving[source.index()].push(arc.transition);
-            self.dwells[arc.transition.index()] |= source == arc.to && !graph.enters(source, arc.to);
-        }
-        let ends = graph.finals().iter().filter(|end| end.transition.is_some());
-        ends.for_each(|end| leaving[end.state.index()].push(end.transition));
-        let starts = graph.starts().iter().map(|start| start.transition).filter(|transition| transition.is_some());
-        leaving.push(starts.collect());
-        leaving.iter().for_each(|choice| self.join(choice));
+    fn spec() -> GraphSpec {
+        GraphSpec::parse(
+            r#"
+format = 1
+[classes]
+all = ["a", "b"]
+[boundary]
+start = ["a", "b"]
+end = ["b"]
+[[allow]]
+from = "a"
+to = ["a", "b"]
+[[allow]]
+from = "b"
+to = "a"
+weight = -0.5
+[topology.default]
+states = 2
+min_frames = 2
+self_loop = 0.75
+"#,
+        )
+        .unwrap()
     }
 
-    fn join(&mut self, choice: &[TransitionId]) {
-        choice.iter().for_each(|transition| self.used[transition.index()] = true);
-        for pair in choice.windows(2) {
-            let (a, b) = (self.find(pair[0].index()), self.find(pair[1].index()));
-            self.parent[a.max(b)] = a.min(b);
-        }
+    fn find(spec: &GraphSpec, role: TransitionRole) -> usize {
+        (0..spec.transitions()).find(|&t| spec.transition_role(TransitionId::from_index(t)) == role).unwrap()
     }
 
-    fn find(&mut self, mut transition: usize) -> usize {
-        while self.parent[transition] != transition {
-            self.parent[transition] = self.parent[self.parent[transition]];
-            transition = self.parent[transition];
+    #[test]
+    fn each_row_is_a_distribution_of_relative_frequencies() {
+        let spec = spec();
+        let (a, b) = (SymbolId(0), SymbolId(1));
+        let stay = find(&spec, TransitionRole::SelfLoop { symbol: a, position: 1 });
+        let again = find(&spec, TransitionRole::Pair { from: a, to: a });
+        let other = find(&spec, TransitionRole::Pair { from: a, to: b });
+        let mut counts = vec![0.0; spec.transitions()];
+        (counts[stay], counts[again], counts[other]) = (5.0, 1.0, 2.0);
+        let weights = TransitionRows::of(&spec).normalise(&counts, 1e-9).unwrap();
+        for (transition, share) in [(stay, 5.0 / 8.0), (again, 1.0 / 8.0), (other, 2.0 / 8.0)] {
+            assert!((weights.0[transition].exp() - share).abs() < 1e-6);
         }
-        transition
+        let starts = [a, b].map(|symbol| weights.0[find(&spec, TransitionRole::Start { symbol })].exp());
+        assert!(starts.iter().all(|share| (share - 0.5).abs() < 1e-6), "{starts:?}");
+        assert!(weights.0.iter().all(|weight| weight.is_finite()));
     }
 
-    fn rows(mut self) -> Vec<Row> {
-        let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
-        for transition in (0..self.parent.len()).filter(|&transition| self.used[transition]).collect::<Vec<_>>() {
-            let row = rows.entry(self.find(transition)).or_default();
-            let kind = if self.dwells[transition] { &mut row.dwell } else { &mut row.leave };
-            kind.push(TransitionId::from_index(transition));
-        }
-        rows.into_values().collect()
+    #[test]
+    fn dwelling_is_re_estimated_and_rules_keep_their_weights() {
+        let spec = spec();
+        let b = SymbolId(1);
+        let stay = find(&spec, TransitionRole::SelfLoop { symbol: b, position: 1 });
+        let pair = find(&spec, TransitionRole::Pair { from: b, to: SymbolId(0) });
+        let end = find(&spec, TransitionRole::End { symbol: b });
+        let mut counts = vec![0.0; spec.transitions()];
+        (counts[stay], counts[pair], counts[end]) = (60.0, 10.0, 30.0);
+        let weights = TransitionRows::of(&spec).dwell(&counts, &spec.initial_weights()).unwrap();
+        assert!((weights.0[stay] - 0.6f32.ln()).abs() < 1e-6);
+        assert!((weights.0[pair] - (0.4f32.ln() - 0.5)).abs() < 1e-6);
+        assert!((weights.0[end] - 0.4f32.ln()).abs() < 1e-6);
+        let untouched = find(&spec, TransitionRole::SelfLoop { symbol: b, position: 0 });
+        assert_eq!(weights.0[untouched], spec.initial_weights().0[untouched]);
+    }
+
+    #[test]
+    fn self_loops_stay_between_their_limits() {
+        let spec = spec();
+        let stay = find(&spec, TransitionRole::SelfLoop { symbol: SymbolId(0), position: 0 });
+        let next = find(&spec, TransitionRole::Next { symbol: SymbolId(0), position: 0 });
+        let mut counts = vec![0.0; spec.transitions()];
+        counts[stay] = 1000.0;
+        let weights = TransitionRows::of(&spec).dwell(&counts, &spec.initial_weights()).unwrap();
+        assert!((weights.0[stay] - 0.99f32.ln()).abs() < 1e-6);
+        assert!((weights.0[next] - 0.01f32.ln()).abs() < 1e-5);
+    }
+
+    #[test]
+    fn counts_of_another_graph_and_no_smoothing_are_refused() {
+        let rows = TransitionRows::of(&spec());
+        assert!(rows.normalise(&[1.0], 1.0).is_err());
+        assert!(rows.normalise(&vec![1.0; spec().transitions()], 0.0).is_err());
+        assert!(rows.dwell(&[1.0], &spec().initial_weights()).is_err());
     }
 }

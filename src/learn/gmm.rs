@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use super::counting::TransitionRows;
 use crate::dp::{Plan, PlanOptions, SegmentSpan, segments, viterbi};
 use crate::emission::{DiagonalMixtures, Emissions, MixtureUpdate, SplitTarget};
-use crate::graph::{Graph, Weights};
+use crate::graph::{Graph, GraphSpec, Weights};
 use crate::matrix::Matrix;
 use crate::symbols::{PdfId, StateId, SymbolId};
 use crate::{Error, Result};
-use pass::{Assignment, Fate, Sums, collect, of_utterance, used_pdfs};
+use pass::{Assignment, Fate, Pass, Sums, of_utterance, used_pdfs};
 
 /// How states are given their frames in training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,18 +188,20 @@ impl GmmModel {
 pub struct GmmTrainer {
     config: GmmConfig,
     weights: Weights,
+    rows: TransitionRows,
     silence: Vec<SymbolId>,
 }
 
 impl GmmTrainer {
-    /// A trainer that begins with `weights` (the graph file's) and, in the flat start, puts a symbol of `silence` (the
-    /// optional ones) at both ends of an utterance.
+    /// A trainer for the graph file `spec`. It begins with the file's weights, trains the self-loops among them, and in the
+    /// flat start puts an optional symbol at both ends of an utterance, where the rules permit.
     ///
     /// # Errors
     /// As [`GmmConfig::check`].
-    pub fn new(config: GmmConfig, weights: Weights, silence: Vec<SymbolId>) -> Result<Self> {
+    pub fn new(config: GmmConfig, spec: &GraphSpec) -> Result<Self> {
         config.check()?;
-        Ok(Self { config, weights, silence })
+        let silence = spec.optional().to_vec();
+        Ok(Self { config, weights: spec.initial_weights(), rows: TransitionRows::of(spec), silence })
     }
 
     /// Runs EM over `examples`, in the current rayon pool; the result does not depend on its number of threads.
@@ -207,20 +209,24 @@ impl GmmTrainer {
     /// # Errors
     /// [`Error::Shape`] when frames or graphs do not fit each other; [`Error::Other`] when no utterance can be aligned.
     pub fn train(&self, examples: &[GmmExample<'_>], progress: &mut dyn FnMut(&EmProgress)) -> Result<TrainedGmm> {
-        let rows = TransitionRows::of(self.weights.0.len(), examples.iter().map(|example| &*example.graph))?;
         let mut fates = self.flat_fates(examples)?;
         let (mut model, floor) = self.flat_model(examples, &mut fates)?;
         let mut occupancy = vec![];
         for iteration in 1..=self.config.iterations {
-            let gaussians = model.mixtures.gaussians();
-            let sums = collect(&model, examples, &mut fates, self.assignment(iteration))?;
+            let pass = Pass { model: &model, examples, assignment: self.assignment(iteration) };
+            let sums = pass.collect(&mut fates)?;
             refuse_nothing(examples, &fates, sums.frames)?;
-            let log_likelihood = sums.log_likelihood / sums.frames as f64;
-            let skipped = fates.iter().filter(|fate| fate.is_err()).count();
-            progress(&EmProgress { iteration, of: self.config.iterations, log_likelihood, gaussians, skipped });
-            occupancy = sums.mixtures.pdf_occupancy(&model.mixtures);
-            model = self.maximise(&model, &sums, &floor, iteration)?;
-            model.weights = rows.dwell(&sums.transitions, &model.weights)?;
+            progress(&EmProgress {
+                iteration,
+                of: self.config.iterations,
+                log_likelihood: sums.log_likelihood / sums.frames as f64,
+                gaussians: model.mixtures.gaussians(),
+                skipped: fates.iter().filter(|fate| fate.is_err()).count(),
+            });
+            occupancy = sums.mixtures.pdf_occupancy();
+            let mixtures = self.maximise(&sums, &floor, iteration)?;
+            let weights = self.rows.dwell(&sums.transitions, &model.weights)?;
+            model = GmmModel { mixtures, weights };
         }
         let unseen = (0..occupancy.len()).filter(|&pdf| occupancy[pdf] == 0.0).map(PdfId::from_index).collect();
         finish(model, examples, fates, unseen)
@@ -252,34 +258,37 @@ impl GmmTrainer {
     /// One Gaussian per pdf from the equal segments, and the variance floor `[D]`.
     fn flat_model(&self, examples: &[GmmExample<'_>], fates: &mut [Fate]) -> Result<(GmmModel, Vec<f32>)> {
         let (dim, pdfs) = examples.first().map_or((1, 1), |first| (first.frames.cols(), first.graph.pdfs()));
-        let unit = DiagonalMixtures::flat(pdfs, &vec![0.0; dim], &vec![1.0; dim])?;
-        let unit = GmmModel { mixtures: unit, weights: self.weights.clone() };
-        let sums = collect(&unit, examples, fates, Assignment::Kept)?;
+        let flat = |mean: &[f32], variance: &[f32]| {
+            let mixtures = DiagonalMixtures::flat(pdfs, mean, variance)?;
+            Ok::<_, Error>(GmmModel { mixtures, weights: self.weights.clone() })
+        };
+        let unit = flat(&vec![0.0; dim], &vec![1.0; dim])?;
+        let sums = Pass { model: &unit, examples, assignment: Assignment::Kept }.collect(fates)?;
         refuse_nothing(examples, fates, sums.frames)?;
         let (mean, variance) = sums.mixtures.pooled().expect("there are frames");
         let variance: Vec<f32> = variance.into_iter().map(|v| v.max(LEAST_VARIANCE)).collect();
-        let floor = variance.iter().map(|v| v * self.config.variance_floor as f32).collect();
-        let mixtures = DiagonalMixtures::flat(pdfs, &mean, &variance)?;
-        let update =
-            MixtureUpdate { variance_floor: floor, min_occupancy: self.config.min_occupancy.min(FLAT_OCCUPANCY) };
-        let mixtures = mixtures.update(&sums.mixtures, &update)?;
-        Ok((GmmModel { mixtures, weights: self.weights.clone() }, update.variance_floor))
+        let variance_floor = variance.iter().map(|v| v * self.config.variance_floor as f32).collect();
+        let global = flat(&mean, &variance)?;
+        let sums = Pass { model: &global, examples, assignment: Assignment::Kept }.collect(fates)?;
+        let update = MixtureUpdate { variance_floor, min_occupancy: self.config.min_occupancy.min(FLAT_OCCUPANCY) };
+        let mixtures = sums.mixtures.update(&update)?;
+        Ok((GmmModel { mixtures, weights: global.weights.clone() }, update.variance_floor))
     }
 
     /// The M step for the Gaussians, and the split that `iteration` is due.
-    fn maximise(&self, model: &GmmModel, sums: &Sums, floor: &[f32], iteration: usize) -> Result<GmmModel> {
+    fn maximise(&self, sums: &Sums<'_>, floor: &[f32], iteration: usize) -> Result<DiagonalMixtures> {
         let config = &self.config;
         let update = MixtureUpdate { variance_floor: floor.to_vec(), min_occupancy: config.min_occupancy };
-        let mut mixtures = model.mixtures.update(&sums.mixtures, &update)?;
-        if iteration <= config.last_split {
-            let target = SplitTarget {
-                gaussians: config.target(iteration, mixtures.pdfs()),
-                power: config.occupancy_power,
-                min_occupancy: 2.0 * config.min_occupancy,
-            };
-            mixtures = mixtures.split(&sums.mixtures.pdf_occupancy(&model.mixtures), target)?;
+        let mixtures = sums.mixtures.update(&update)?;
+        if iteration > config.last_split {
+            return Ok(mixtures);
         }
-        Ok(GmmModel { mixtures, weights: model.weights.clone() })
+        let target = SplitTarget {
+            gaussians: config.target(iteration, mixtures.pdfs()),
+            power: config.occupancy_power,
+            min_occupancy: 2.0 * config.min_occupancy,
+        };
+        mixtures.split(&sums.mixtures.pdf_occupancy(), target)
     }
 }
 
@@ -326,3 +335,6 @@ fn finish(model: GmmModel, examples: &[GmmExample<'_>], fates: Vec<Fate>, unseen
     }
     Ok(TrainedGmm { model, alignments, skipped, unseen })
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,3 +86,53 @@ fn stretch(graph: &Graph, path: &[StateId], frames: usize) -> Result<Vec<StateId
     }
     Ok(states)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::GraphSpec;
+
+    fn graph(optional: &str) -> Graph {
+        let text = format!(
+            "format = 1\noptional = [{optional}]\n[classes]\nall = [\"sil\", \"a\", \"b\"]\n[boundary]\nstart = [\"all\"]\n\
+             end = [\"all\"]\n[[allow]]\nfrom = \"*\"\nto = \"*\"\n[topology.default]\nstates = 2\nmin_frames = 3\n\
+             self_loop = 0.5\n"
+        );
+        let spec = GraphSpec::parse(&text).unwrap();
+        spec.transcript(&[SymbolId(1), SymbolId(2)]).unwrap()
+    }
+
+    fn symbols(graph: &Graph, path: &[StateId]) -> Vec<u32> {
+        path.iter().map(|&state| graph.state(state).symbol.0).collect()
+    }
+
+    #[test]
+    fn silence_stands_at_both_ends_and_not_between() {
+        let graph = graph("\"sil\"");
+        let path = equal_path(&graph, &[SymbolId(0)], 24).unwrap();
+        let expected: Vec<u32> = [0, 1, 2, 0].iter().flat_map(|&symbol| [symbol; 6]).collect();
+        assert_eq!(symbols(&graph, &path), expected);
+        assert!(path.windows(2).all(|step| graph.arc(step[0], step[1]).is_some()));
+    }
+
+    #[test]
+    fn short_utterances_go_without_silence_and_too_short_ones_are_refused() {
+        let graph = graph("\"sil\"");
+        let path = equal_path(&graph, &[SymbolId(0)], 6).unwrap();
+        assert_eq!(symbols(&graph, &path), [1, 1, 1, 2, 2, 2]);
+        let found = equal_path(&graph, &[SymbolId(0)], 5);
+        assert!(matches!(found, Err(Error::NoPath { frames: 5, need_at_least: 6 })));
+    }
+
+    #[test]
+    fn every_count_of_frames_is_filled_legally() {
+        let graph = graph("");
+        for frames in 6..40 {
+            let path = equal_path(&graph, &[], frames).unwrap();
+            assert_eq!(path.len(), frames);
+            assert!(path.windows(2).all(|step| graph.arc(step[0], step[1]).is_some()));
+            assert!(graph.starts().iter().any(|start| start.state == path[0]));
+            assert!(graph.finals().iter().any(|end| end.state == path[frames - 1]));
+        }
+    }
+}

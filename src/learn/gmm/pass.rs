@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::{GmmExample, GmmModel};
 use crate::dp::{Plan, PlanOptions, counts, path_counts, viterbi};
-use crate::emission::{Emissions, MixtureAccumulator};
+use crate::emission::MixtureAccumulator;
 use crate::graph::Graph;
 use crate::symbols::{PdfId, StateId};
 use crate::{Error, Result};
@@ -30,16 +30,16 @@ pub(super) enum Assignment {
 pub(super) type Fate = std::result::Result<Vec<StateId>, String>;
 
 /// Sums of a shard or of all data.
-pub(super) struct Sums {
-    pub mixtures: MixtureAccumulator,
+pub(super) struct Sums<'a> {
+    pub mixtures: MixtureAccumulator<'a>,
     /// Uses by transition.
     pub transitions: Vec<f64>,
     pub log_likelihood: f64,
     pub frames: usize,
 }
 
-impl Sums {
-    fn new(model: &GmmModel) -> Self {
+impl<'a> Sums<'a> {
+    fn new(model: &'a GmmModel) -> Self {
         let mixtures = MixtureAccumulator::new(&model.mixtures);
         Self { mixtures, transitions: vec![0.0; model.weights.0.len()], log_likelihood: 0.0, frames: 0 }
     }
@@ -56,61 +56,36 @@ impl Sums {
     }
 }
 
-/// Runs `work` on every utterance that still has a path, in shards; an utterance on which it fails is skipped from then on.
-pub(super) fn collect(
-    model: &GmmModel,
-    examples: &[GmmExample<'_>],
-    fates: &mut [Fate],
-    assignment: Assignment,
-) -> Result<Sums> {
-    let size = examples.len().div_ceil(SHARDS).max(1);
-    let shards: Vec<Result<Sums>> = examples
-        .par_chunks(size)
-        .zip(fates.par_chunks_mut(size))
-        .map(|(examples, fates)| {
-            let mut sums = Sums::new(model);
-            for (example, fate) in examples.iter().zip(fates) {
-                visit(model, example, fate, assignment, &mut sums)?;
-            }
-            Ok(sums)
-        })
-        .collect();
-    let mut total = Sums::new(model);
-    for shard in shards {
-        total.merge(&shard?);
-    }
-    Ok(total)
+/// One E step.
+pub(super) struct Pass<'a> {
+    pub model: &'a GmmModel,
+    pub examples: &'a [GmmExample<'a>],
+    pub assignment: Assignment,
 }
 
-fn visit(
-    model: &GmmModel,
-    example: &GmmExample<'_>,
-    fate: &mut Fate,
-    assignment: Assignment,
-    sums: &mut Sums,
-) -> Result<()> {
-    let Ok(path) = fate else { return Ok(()) };
-    let plan = Plan::new(&example.graph, &model.weights, &PlanOptions::default())?;
-    let done = match assignment {
-        Assignment::Kept => Ok(()),
-        Assignment::Realigned => model.emissions(example).and_then(|emissions| {
-            *path = viterbi(&plan, &emissions)?.states;
-            Ok(())
-        }),
-        Assignment::Expected => {
-            model.emissions(example).and_then(|emissions| add_expected(model, example, &plan, &emissions, sums))
+impl<'a> Pass<'a> {
+    /// The sums over every utterance that has a path in `fates`; one that cannot be aligned loses its path for good.
+    pub fn collect(&self, fates: &mut [Fate]) -> Result<Sums<'a>> {
+        let size = self.examples.len().div_ceil(SHARDS).max(1);
+        let shards = self.examples.par_chunks(size).zip(fates.par_chunks_mut(size));
+        let shards: Vec<Result<Sums>> = shards.map(|(examples, fates)| self.collect_shard(examples, fates)).collect();
+        let mut total = Sums::new(self.model);
+        for shard in shards {
+            total.merge(&shard?);
         }
-    };
-    match done {
-        Ok(()) if assignment == Assignment::Expected => Ok(()),
-        Ok(()) => {
-            add_path(model, example, &plan, path, sums);
-            Ok(())
+        Ok(total)
+    }
+
+    fn collect_shard(&self, examples: &'a [GmmExample<'a>], fates: &mut [Fate]) -> Result<Sums<'a>> {
+        let mut sums = Sums::new(self.model);
+        for (example, fate) in examples.iter().zip(fates) {
+            if let Ok(path) = fate
+                && let Err(error) = Visit::new(self.model, example)?.add(path, self.assignment, &mut sums)
+            {
+                *fate = Err(of_utterance(error)?);
+            }
         }
-        Err(error) => {
-            *fate = Err(of_utterance(error)?);
-            Ok(())
-        }
+        Ok(sums)
     }
 }
 
@@ -122,33 +97,52 @@ pub(super) fn of_utterance(error: Error) -> Result<String> {
     }
 }
 
-fn add_path(model: &GmmModel, example: &GmmExample<'_>, plan: &Plan, path: &[StateId], sums: &mut Sums) {
-    for (frame, &state) in example.frames.iter_rows().zip(path) {
-        let pdf = example.graph.state(state).pdf;
-        sums.log_likelihood += sums.mixtures.add(&model.mixtures, pdf, frame, 1.0);
-    }
-    sums.count(&path_counts(plan, path).transitions);
-    sums.frames += path.len();
+/// One utterance in one pass.
+struct Visit<'a> {
+    model: &'a GmmModel,
+    example: &'a GmmExample<'a>,
+    plan: Plan,
 }
 
-fn add_expected(
-    model: &GmmModel,
-    example: &GmmExample<'_>,
-    plan: &Plan,
-    emissions: &Emissions,
-    sums: &mut Sums,
-) -> Result<()> {
-    let (log_z, counts) = counts(plan, emissions)?;
-    let pdfs = used_pdfs(&example.graph);
-    for (frame, occupancy) in example.frames.iter_rows().zip(counts.occupancy.iter_rows()) {
-        for &pdf in pdfs.iter().filter(|pdf| occupancy[pdf.index()] > 0.0) {
-            sums.mixtures.add(&model.mixtures, pdf, frame, f64::from(occupancy[pdf.index()]));
-        }
+impl<'a> Visit<'a> {
+    fn new(model: &'a GmmModel, example: &'a GmmExample<'a>) -> Result<Self> {
+        let plan = Plan::new(&example.graph, &model.weights, &PlanOptions::default())?;
+        Ok(Self { model, example, plan })
     }
-    sums.count(&counts.transitions);
-    sums.log_likelihood += log_z;
-    sums.frames += example.frames.rows();
-    Ok(())
+
+    fn add(&self, path: &mut Vec<StateId>, assignment: Assignment, sums: &mut Sums<'_>) -> Result<()> {
+        match assignment {
+            Assignment::Kept => self.add_path(path, sums),
+            Assignment::Realigned => {
+                *path = viterbi(&self.plan, &self.model.emissions(self.example)?)?.states;
+                self.add_path(path, sums);
+            }
+            Assignment::Expected => self.add_expected(sums)?,
+        }
+        Ok(())
+    }
+
+    fn add_path(&self, path: &[StateId], sums: &mut Sums<'_>) {
+        for (frame, &state) in self.example.frames.iter_rows().zip(path) {
+            sums.log_likelihood += sums.mixtures.add(self.example.graph.state(state).pdf, frame, 1.0);
+        }
+        sums.count(&path_counts(&self.plan, path).transitions);
+        sums.frames += path.len();
+    }
+
+    fn add_expected(&self, sums: &mut Sums<'_>) -> Result<()> {
+        let (log_z, counts) = counts(&self.plan, &self.model.emissions(self.example)?)?;
+        let pdfs = used_pdfs(&self.example.graph);
+        for (frame, occupancy) in self.example.frames.iter_rows().zip(counts.occupancy.iter_rows()) {
+            for &pdf in pdfs.iter().filter(|pdf| occupancy[pdf.index()] > 0.0) {
+                sums.mixtures.add(pdf, frame, f64::from(occupancy[pdf.index()]));
+            }
+        }
+        sums.count(&counts.transitions);
+        sums.log_likelihood += log_z;
+        sums.frames += self.example.frames.rows();
+        Ok(())
+    }
 }
 
 /// The pdfs that some state of `graph` emits, ascending.
