@@ -207,7 +207,10 @@ impl ScoreReport {
         let scored = self.utterances();
         if !self.missing.is_empty() {
             let (count, phones, all) = (self.missing.len(), self.missing_phones, self.total.reference);
-            write!(f, "no hypothesis, counted as deleted (utterances: {count} of {scored}, phones: {phones} of {all})")?;
+            write!(
+                f,
+                "no hypothesis, counted as deleted (utterances: {count} of {scored}, phones: {phones} of {all})"
+            )?;
             writeln!(f, ": {}", listed(&self.missing))?;
         }
         if !self.extra.is_empty() {
