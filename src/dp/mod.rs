@@ -9,8 +9,10 @@
 //! ```
 //!
 //! [`forward`] and [`backward`] are one recursion whose single operation is a [`Semiring`]: [`Max`] or [`LogSum`].
-//! [`viterbi`] traces [`Max`] back; [`counts`] multiplies forward by backward.
+//! [`viterbi`] traces [`Max`] back; [`counts`] multiplies forward by backward;
+//! [`Search`] goes forward with [`Max`] on a beam, block by block.
 
+mod beam;
 mod counts;
 mod plan;
 mod segments;
@@ -18,6 +20,7 @@ mod semiring;
 mod trellis;
 mod viterbi;
 
+pub use beam::{BeamOptions, BeamRetry, Search, search_widening};
 pub use counts::{Counts, counts, path_counts};
 pub use plan::{Plan, PlanOptions, Step};
 pub use segments::{SegmentSpan, segments};

@@ -122,9 +122,20 @@ impl Plan {
     pub(super) fn no_path(&self, frames: usize, frame: usize) -> Error {
         match self.graph.shortest_path_frames() {
             None => Error::Other("the graph admits no sequence: no start leads to an end".into()),
-            Some(need_at_least) if !admits(&self.graph, frames) => Error::NoPath { frames, need_at_least },
+            Some(need_at_least) if !self.admits(frames) => Error::NoPath { frames, need_at_least },
             Some(_) => Error::Impossible { frame },
         }
+    }
+
+    /// Whether a path has exactly `frames` frames, whatever it scores.
+    pub(super) fn admits(&self, frames: usize) -> bool {
+        let reached = reachable(&self.graph, frames);
+        self.finals.iter().any(|end| reached[end.state.index()])
+    }
+
+    /// Whether a path, finished or not, has `frames` frames, whatever it scores.
+    pub(super) fn reaches(&self, frames: usize) -> bool {
+        reachable(&self.graph, frames).contains(&true)
     }
 }
 
@@ -146,13 +157,12 @@ fn check(graph: &Graph, weights: &Weights, options: &PlanOptions) -> Result<()> 
     Ok(())
 }
 
-/// Whether `graph` has a path of exactly `frames` frames, whatever it scores.
-fn admits(graph: &Graph, frames: usize) -> bool {
-    if frames == 0 {
-        return false;
-    }
+/// The states that a path can be in at the last of `frames` frames, whatever it scores.
+fn reachable(graph: &Graph, frames: usize) -> Vec<bool> {
     let mut reached = vec![false; graph.len()];
-    graph.starts().iter().for_each(|start| reached[start.state.index()] = true);
+    if frames > 0 {
+        graph.starts().iter().for_each(|start| reached[start.state.index()] = true);
+    }
     for _ in 1..frames {
         let mut next = vec![false; graph.len()];
         for (position, arc) in graph.all_arcs().iter().enumerate() {
@@ -163,5 +173,5 @@ fn admits(graph: &Graph, frames: usize) -> bool {
         }
         reached = next;
     }
-    graph.finals().iter().any(|end| reached[end.state.index()])
+    reached
 }
