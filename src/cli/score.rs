@@ -1,7 +1,7 @@
 //! `senone score`: files to references and hypotheses, and the report as text.
 //!
 //! Which of the three layouts a file has is seen from its name and its first line: CTM by the ending `.ctm`, a table by a
-//! header with tabs, else a line per utterance, its name first (Kaldi's `text`).
+//! header with the column `utterance`, else a line per utterance, its name first (Kaldi's `text`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,8 +16,8 @@ use senone::{Error, Result};
 
 /// Print the phone error rate of decoded phones against a reference
 ///
-/// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line has tabs, else as one line per
-/// utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are stripped, then
+/// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a
+/// column `utterance`, else as one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are stripped, then
 /// --fold applies, then silence is dropped. The interval is a bootstrap over speakers.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
@@ -36,7 +36,7 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "A=B", value_parser = parse_fold)]
     pub fold: Vec<(String, String)>,
 
-    /// Labels to drop on both sides
+    /// Labels to drop on both sides, with commas between, in place of the default
     #[arg(long, value_name = "LABELS", value_delimiter = ',', default_values = ScoreOptions::SILENCE)]
     pub silence: Vec<String>,
 
