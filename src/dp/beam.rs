@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use super::plan::Plan;
 use super::segments::SegmentSpan;
+use super::semiring::{Max, Semiring};
+use super::viterbi::giver;
 use crate::emission::Emissions;
 use crate::symbols::StateId;
 use crate::{Error, Result};
@@ -44,14 +46,18 @@ struct Token {
     history: u32,
 }
 
-/// The best way found into a state: of the tokens that lead there with the same score, the one in the lowest state.
+/// The best way found into a state: of those with the same score, the one from the lowest state.
 #[derive(Debug, Clone, Copy)]
 struct Arrival {
     score: f32,
-    token: u32,
+    /// Where it comes from; of no meaning in the first frame.
+    from: StateId,
 }
 
-const NOBODY: Arrival = Arrival { score: f32::NEG_INFINITY, token: u32::MAX };
+const NOBODY: Arrival = Arrival { score: f32::NEG_INFINITY, from: StateId(0) };
+
+/// By ascending state, with the emission of the frame.
+type Arrivals = Vec<(StateId, Arrival)>;
 
 /// A segment that has begun.
 #[derive(Debug, Clone, Copy)]
@@ -77,12 +83,16 @@ pub struct Search {
     frames: usize,
     /// By ascending state.
     tokens: Vec<Token>,
+    /// Where the token of a live state is in `tokens`.
+    place: Vec<u32>,
     /// By state; [`NOBODY`] between frames.
     arrivals: Vec<Arrival>,
     /// The states that somebody arrived at.
     reached: Vec<StateId>,
     records: Vec<Record>,
     compact_at: usize,
+    /// The number of arcs that leave the tokens from which a frame is pulled and not pushed.
+    dense_from: usize,
 }
 
 /// Records that are kept without looking whether they are still needed.
@@ -93,6 +103,8 @@ impl Search {
     pub fn new(plan: Arc<Plan>, options: BeamOptions) -> Self {
         Self {
             arrivals: vec![NOBODY; plan.graph().len()],
+            place: vec![0; plan.graph().len()],
+            dense_from: plan.graph().arc_count() / 4,
             plan,
             options,
             frames: 0,
@@ -152,19 +164,24 @@ impl Search {
         }
     }
 
+    /// One frame of the recursion of [`forward`](super::forward): the tokens move on.
     fn step(&mut self, emissions: &[f32]) -> Result<()> {
-        let cutoff = if self.frames == 0 { self.begin(emissions) } else { self.expand(emissions) };
-        let mut arrived = self.arrived(emissions, cutoff);
+        let live_arcs = self.tokens.iter().map(|token| self.plan.outgoing.row(token.state.index()).len());
+        let mut arrived = match self.frames {
+            0 => self.begin(emissions),
+            _ if live_arcs.sum::<usize>() < self.dense_from => self.push_along_arcs(emissions),
+            _ => self.pull_along_arcs(emissions),
+        };
         keep_best(&mut arrived, self.options.max_active);
-        let Some(best) = arrived.iter().map(|arrival| arrival.1.score).reduce(f32::max) else {
+        let Some(best) = arrived.iter().map(|(_, arrival)| arrival.score).reduce(f32::max) else {
             return Err(self.lost(self.frames));
         };
-        let tokens = arrived.into_iter().map(|(state, arrival)| Token {
-            state,
-            score: arrival.score - best,
-            history: self.history(state, arrival.token),
-        });
-        self.tokens = tokens.collect();
+        let mut tokens = Vec::with_capacity(arrived.len());
+        for (state, Arrival { score, from }) in arrived {
+            tokens.push(Token { state, score: score - best, history: self.history(from, state) });
+        }
+        tokens.iter().enumerate().for_each(|(at, token)| self.place[token.state.index()] = at as u32);
+        self.tokens = tokens;
         self.frames += 1;
         if self.records.len() > self.compact_at {
             self.compact();
@@ -172,77 +189,84 @@ impl Search {
         Ok(())
     }
 
-    /// Lets every start arrive; gives the score that survives the beam.
-    fn begin(&mut self, emissions: &[f32]) -> f32 {
-        let mut cutoff = f32::MIN;
-        for start in &self.plan.starts {
-            let score = start.score + emissions[self.plan.pdfs[start.state.index()] as usize];
-            cutoff = cutoff.max(score - self.options.beam);
-            self.arrivals[start.state.index()] = Arrival { score: start.score, token: u32::MAX };
-            self.reached.push(start.state);
-        }
-        cutoff
+    /// The starts.
+    fn begin(&self, emissions: &[f32]) -> Arrivals {
+        let with_emission =
+            self.plan.starts.iter().map(|start| (start.state, start.score + self.emission(emissions, start.state)));
+        self.within_beam(with_emission.collect(), |_| StateId(0))
     }
 
-    /// alpha[t, s] = emission[t, s] + max_r (alpha[t-1, r] + arc(r -> s)) by arcs that leave the live r; gives the score that
-    /// survives the beam.
+    /// When few states are live: follows the arcs that leave them.
     ///
-    /// The best score so far bounds that score from below, so most arcs are skipped after one comparison; the best token
-    /// goes first to find a good bound at once (Kaldi's `next_cutoff`).
-    fn expand(&mut self, emissions: &[f32]) -> f32 {
+    /// The best score so far bounds from below what will survive, so most arcs are skipped after one comparison; the best
+    /// token's arcs are looked at first to have a good bound at once (Kaldi's `next_cutoff`).
+    fn push_along_arcs(&mut self, emissions: &[f32]) -> Arrivals {
         let Self { plan, tokens, arrivals, reached, options, .. } = self;
-        let pdfs = &plan.pdfs[..];
-        let emission = |state: StateId| emissions[pdfs[state.index()] as usize];
-        let Some(best) = tokens.iter().find(|token| token.score == 0.0) else { return f32::MIN };
-        let bound = plan.outgoing.row(best.state.index()).iter().map(|step| step.score + emission(step.state));
+        let emission = |state: StateId| emissions[plan.pdfs[state.index()] as usize];
+        let best = tokens.iter().filter(|token| token.score == 0.0).take(1);
+        let bound = best.flat_map(|best| plan.outgoing.row(best.state.index())).map(|s| s.score + emission(s.state));
         // Never minus infinity: what scores that is not reached at all.
         let mut cutoff = bound.fold(f32::MIN, |cutoff, score| cutoff.max(score - options.beam));
-        for (index, token) in tokens.iter().enumerate() {
+        for token in &*tokens {
             for step in plan.outgoing.row(token.state.index()) {
                 let score = token.score + step.score;
                 let with_emission = score + emission(step.state);
-                if with_emission < cutoff {
-                    continue;
-                }
                 let arrival = &mut arrivals[step.state.index()];
-                if score > arrival.score {
+                if with_emission >= cutoff && score > arrival.score {
                     if arrival.score == f32::NEG_INFINITY {
                         reached.push(step.state);
                     }
-                    *arrival = Arrival { score, token: index as u32 };
+                    *arrival = Arrival { score, from: token.state };
                     cutoff = cutoff.max(with_emission - options.beam);
                 }
             }
         }
-        cutoff
-    }
-
-    /// The states arrived at that reach `cutoff`, by ascending state, their scores with the emission.
-    fn arrived(&mut self, emissions: &[f32], cutoff: f32) -> Vec<(StateId, Arrival)> {
-        self.reached.sort_unstable();
-        let mut arrived = Vec::with_capacity(self.reached.len());
-        for state in self.reached.drain(..) {
-            let mut arrival = std::mem::replace(&mut self.arrivals[state.index()], NOBODY);
-            arrival.score += emissions[self.plan.pdfs[state.index()] as usize];
-            if arrival.score >= cutoff {
-                arrived.push((state, arrival));
-            }
-        }
+        reached.sort_unstable();
+        let arrived = reached.drain(..).map(|state| {
+            let arrival = std::mem::replace(&mut arrivals[state.index()], NOBODY);
+            (state, Arrival { score: arrival.score + emission(state), ..arrival })
+        });
+        let mut arrived: Arrivals = arrived.collect();
+        arrived.retain(|(_, arrival)| arrival.score >= cutoff);
         arrived
     }
 
-    /// The record of the segment that `state` is in when `token` steps to it: a new one where a segment begins.
-    fn history(&mut self, state: StateId, token: u32) -> u32 {
-        let from = (self.frames > 0).then(|| self.tokens[token as usize]);
-        let record = match from {
-            Some(token) if !self.plan.graph().enters(token.state, state) => return token.history,
-            Some(token) => {
-                Record { previous: Some(token.history), left: token.state, entered: state, start: self.frames as u32 }
+    /// When many states are live: for every state, joins the arcs that lead there.
+    fn pull_along_arcs(&mut self, emissions: &[f32]) -> Arrivals {
+        let mut scores = vec![f32::NEG_INFINITY; self.plan.graph().len()];
+        self.tokens.iter().for_each(|token| scores[token.state.index()] = token.score);
+        let joined: Vec<f32> =
+            (0..scores.len()).map(|state| Max::join(self.plan.incoming.row(state), &scores)).collect();
+        let with_emission = joined.iter().zip(&self.plan.pdfs).map(|(score, &pdf)| score + emissions[pdf as usize]);
+        let with_emission = with_emission.enumerate().map(|(state, score)| (StateId::from_index(state), score));
+        self.within_beam(with_emission.collect(), |state| {
+            giver(self.plan.incoming.row(state.index()), &scores, joined[state.index()])
+        })
+    }
+
+    /// The states whose score is within the beam of the best, with what `from` says where they come from.
+    fn within_beam(&self, scored: Vec<(StateId, f32)>, from: impl Fn(StateId) -> StateId) -> Arrivals {
+        let best = scored.iter().map(|&(_, score)| score).fold(f32::NEG_INFINITY, f32::max);
+        let cutoff = f32::MIN.max(best - self.options.beam);
+        let kept = scored.into_iter().filter(|&(_, score)| score >= cutoff);
+        kept.map(|(state, score)| (state, Arrival { score, from: from(state) })).collect()
+    }
+
+    fn emission(&self, emissions: &[f32], state: StateId) -> f32 {
+        emissions[self.plan.pdfs[state.index()] as usize]
+    }
+
+    /// The record of the segment that `to` is in when it is entered from `from`: a new one where a segment begins.
+    fn history(&mut self, from: StateId, to: StateId) -> u32 {
+        let start = self.frames as u32;
+        let before = (start > 0).then(|| self.tokens[self.place[from.index()] as usize].history);
+        match before {
+            Some(history) if !self.plan.graph().enters(from, to) => history,
+            previous => {
+                self.records.push(Record { previous, left: from, entered: to, start });
+                (self.records.len() - 1) as u32
             }
-            None => Record { previous: None, left: state, entered: state, start: 0 },
-        };
-        self.records.push(record);
-        (self.records.len() - 1) as u32
+        }
     }
 
     /// Forgets the records that no token descends from. A record stands behind those it points to.
@@ -284,7 +308,7 @@ impl Search {
 }
 
 /// Keeps the `most` best arrivals, of equals those in the lowest states, in their order.
-fn keep_best(arrived: &mut Vec<(StateId, Arrival)>, most: usize) {
+fn keep_best(arrived: &mut Arrivals, most: usize) {
     if arrived.len() <= most {
         return;
     }
@@ -359,15 +383,16 @@ fn wider(options: BeamOptions, retries: usize) -> BeamOptions {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::oracle::{Dice, random_emissions, random_graph, random_weights};
+    use super::super::oracle::{random_emissions, random_graph, random_weights, score};
     use super::super::{PlanOptions, segments, viterbi};
     use super::*;
     use crate::matrix::Matrix;
+    use crate::random::Random;
 
-    fn random_plan(dice: &mut Dice) -> Arc<Plan> {
-        let graph = Arc::new(random_graph(dice));
-        let weights = random_weights(&graph, dice);
-        Arc::new(Plan::new(&graph, &weights, &PlanOptions { insertion_penalty: dice.score(1.0) }).unwrap())
+    fn random_plan(random: &mut Random) -> Arc<Plan> {
+        let graph = Arc::new(random_graph(random));
+        let weights = random_weights(&graph, random);
+        Arc::new(Plan::new(&graph, &weights, &PlanOptions { insertion_penalty: score(random, 1.0) }).unwrap())
     }
 
     /// Whole numbers, so that many paths are equally good.
@@ -380,9 +405,10 @@ mod tests {
         plan: &Arc<Plan>,
         emissions: &Emissions,
         options: BeamOptions,
-        compact: bool,
+        (compact, dense_from): (bool, Option<usize>),
     ) -> Result<Vec<SegmentSpan>> {
         let mut search = Search::new(plan.clone(), options);
+        search.dense_from = dense_from.unwrap_or(search.dense_from);
         for frame in 0..emissions.frames() {
             if compact {
                 search.compact_at = 0;
@@ -396,10 +422,10 @@ mod tests {
     fn without_a_beam_it_is_viterbi() {
         let (mut found, mut refused) = (0, 0);
         for seed in 0..2000 {
-            let mut dice = Dice(seed);
-            let plan = random_plan(&mut dice);
-            let frames = dice.below(40);
-            let mut emissions = random_emissions((frames, 3), &mut dice, 3.0, [0, 20][seed as usize % 2]);
+            let mut random = Random::new(seed);
+            let plan = random_plan(&mut random);
+            let frames = random.below(40);
+            let mut emissions = random_emissions((frames, 3), &mut random, 3.0, [0, 20][seed as usize % 2]);
             if seed % 3 == 0 {
                 emissions = tied(&emissions);
             }
@@ -420,16 +446,16 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_compaction_change_nothing() {
+    fn blocks_compaction_and_direction_change_nothing() {
         for seed in 0..300 {
-            let mut dice = Dice(seed);
-            let plan = random_plan(&mut dice);
-            let emissions = random_emissions((60, 3), &mut dice, 3.0, 0);
-            let options = BeamOptions { beam: 2.0 + dice.score(2.0), max_active: 1 + dice.below(5) };
+            let mut random = Random::new(seed);
+            let plan = random_plan(&mut random);
+            let emissions = random_emissions((60, 3), &mut random, 3.0, 0);
+            let options = BeamOptions { beam: 2.0 + score(&mut random, 2.0), max_active: 1 + random.below(5) };
             let mut whole = Search::new(plan.clone(), options);
             let whole = whole.push(&emissions).and_then(|()| whole.finish());
-            for compact in [false, true] {
-                let blocks = one_by_one(&plan, &emissions, options, compact);
+            for way in [(false, None), (true, None), (false, Some(0)), (true, Some(usize::MAX))] {
+                let blocks = one_by_one(&plan, &emissions, options, way);
                 assert_eq!(format!("{whole:?}"), format!("{blocks:?}"));
             }
         }
@@ -437,15 +463,21 @@ mod tests {
 
     #[test]
     fn compaction_keeps_what_the_tokens_need_and_no_more() {
-        let mut dice = Dice(3);
-        let plan = random_plan(&mut dice);
-        let mut search = Search::new(plan, BeamOptions::EXACT);
-        search.push(&random_emissions((500, 3), &mut dice, 3.0, 0)).unwrap();
-        let before = search.records.len();
-        search.compact();
-        let longest = search.tokens.iter().map(|&token| search.trace(token).len()).max().unwrap();
-        assert!(search.records.len() >= longest && search.records.len() < longest + 50, "{}", search.records.len());
-        assert!(before > search.records.len());
+        let (mut all, mut kept) = (0, 0);
+        for seed in 0..50 {
+            let mut random = Random::new(seed);
+            let mut search = Search::new(random_plan(&mut random), BeamOptions::EXACT);
+            if search.push(&random_emissions((500, 3), &mut random, 3.0, 0)).is_err() {
+                continue;
+            }
+            all += search.records.len();
+            search.compact();
+            kept += search.records.len();
+            let lengths: Vec<usize> = search.tokens.iter().map(|&token| search.trace(token).len()).collect();
+            assert!(search.records.len() >= *lengths.iter().max().unwrap());
+            assert!(search.records.len() <= lengths.iter().sum());
+        }
+        assert!(0 < kept && 2 * kept < all, "{kept} of {all}");
     }
 
     /// The segmentations of all legal paths.
@@ -467,11 +499,11 @@ mod tests {
     fn what_is_found_is_legal_at_any_beam() {
         let mut found = 0;
         for seed in 0..400 {
-            let mut dice = Dice(seed);
-            let plan = random_plan(&mut dice);
-            let frames = 1 + dice.below(6);
+            let mut random = Random::new(seed);
+            let plan = random_plan(&mut random);
+            let frames = 1 + random.below(6);
             let legal = legal(&plan, frames);
-            let emissions = random_emissions((frames, 3), &mut dice, 3.0, 0);
+            let emissions = random_emissions((frames, 3), &mut random, 3.0, 0);
             for beam in [0.0, 0.5, 2.0, f32::INFINITY] {
                 for max_active in [1, 2, 10] {
                     let options = BeamOptions { beam, max_active };
@@ -494,8 +526,8 @@ mod tests {
 
     #[test]
     fn the_cap_keeps_the_best_and_of_equals_the_lowest() {
-        let arrivals = |scores: &[f32]| -> Vec<(StateId, Arrival)> {
-            scores.iter().enumerate().map(|(s, &score)| (StateId(s as u32), Arrival { score, token: 0 })).collect()
+        let arrivals = |scores: &[f32]| -> Arrivals {
+            scores.iter().enumerate().map(|(s, &score)| (StateId(s as u32), Arrival { score, ..NOBODY })).collect()
         };
         let kept = |most: usize| {
             let mut all = arrivals(&[-1.0, 0.0, -1.0, -5.0, -1.0, -0.5]);
@@ -505,7 +537,7 @@ mod tests {
         assert_eq!(kept(6), [0, 1, 2, 3, 4, 5]);
         assert_eq!(kept(4), [0, 1, 2, 5]);
         assert_eq!(kept(2), [1, 5]);
-        assert_eq!(kept(0), []);
+        assert!(kept(0).is_empty());
     }
 
     #[test]

@@ -7,76 +7,64 @@ use crate::Error;
 use crate::emission::Emissions;
 use crate::graph::{Arc, Boundary, Graph, GraphBuilder, State, Weights};
 use crate::matrix::Matrix;
+use crate::random::Random;
 use crate::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId, WordId};
 
-/// A small generator, for tests alone (Knuth's MMIX).
-pub(super) struct Dice(pub u64);
+/// Evenly in `-width..width`.
+pub(super) fn score(random: &mut Random, width: f32) -> f32 {
+    (random.uniform() * 2.0 - 1.0) * width
+}
 
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        self.0 >> 33
-    }
-
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        self.next() as usize % end
-    }
-
-    /// Evenly in `-width..width`.
-    pub(super) fn score(&mut self, width: f32) -> f32 {
-        (self.next() as f32 / (1u64 << 31) as f32 * 2.0 - 1.0) * width
-    }
-
-    pub(super) fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
+fn chance(random: &mut Random, percent: usize) -> bool {
+    random.below(100) < percent
 }
 
 /// A random graph of 2 to 5 states over 3 pdfs, 3 symbols and 4 shared transitions; not every state can end or be reached.
-pub(super) fn random_graph(dice: &mut Dice) -> Graph {
+pub(super) fn random_graph(random: &mut Random) -> Graph {
     let symbols: SymbolTable = ["a", "b", "c"].into_iter().collect();
     let mut builder = GraphBuilder::new(Shared::new(symbols), 3, 4);
-    let states = 2 + dice.below(4);
+    let states = 2 + random.below(4);
     for _ in 0..states {
         builder.state(State {
-            pdf: PdfId(dice.below(3) as u32),
-            symbol: SymbolId(dice.below(3) as u32),
-            entry: dice.chance(60),
-            restarts: dice.chance(30),
-            word: dice.chance(30).then_some(WordId(dice.below(5) as u32)),
+            pdf: PdfId(random.below(3) as u32),
+            symbol: SymbolId(random.below(3) as u32),
+            entry: chance(random, 60),
+            restarts: chance(random, 30),
+            word: chance(random, 30).then_some(WordId(random.below(5) as u32)),
         });
     }
-    let weight = |dice: &mut Dice| {
-        let transition = if dice.chance(70) { TransitionId(dice.below(4) as u32) } else { TransitionId::NONE };
-        (transition, dice.score(1.0))
+    let weight = |random: &mut Random| {
+        let transition = if chance(random, 70) { TransitionId(random.below(4) as u32) } else { TransitionId::NONE };
+        (transition, score(random, 1.0))
     };
     for state in (0..states).map(StateId::from_index) {
         for to in (0..states).map(StateId::from_index) {
-            if dice.chance(60) {
-                let (transition, fixed) = weight(dice);
+            if chance(random, 60) {
+                let (transition, fixed) = weight(random);
                 builder.arc(state, Arc { to, transition, fixed });
             }
         }
-        let (transition, fixed) = weight(dice);
-        if state == StateId(0) || dice.chance(40) {
+        let (transition, fixed) = weight(random);
+        if state == StateId(0) || chance(random, 40) {
             builder.start(Boundary { state, transition, fixed });
         }
-        let (transition, fixed) = weight(dice);
-        if state == StateId(1) || dice.chance(40) {
+        let (transition, fixed) = weight(random);
+        if state == StateId(1) || chance(random, 40) {
             builder.end(Boundary { state, transition, fixed });
         }
     }
     builder.build().unwrap()
 }
 
-pub(super) fn random_weights(graph: &Graph, dice: &mut Dice) -> Weights {
-    Weights((0..graph.transitions()).map(|_| dice.score(1.0)).collect())
+pub(super) fn random_weights(graph: &Graph, random: &mut Random) -> Weights {
+    Weights((0..graph.transitions()).map(|_| score(random, 1.0)).collect())
 }
 
 /// Emissions in `-width..width`, `dead` per cent of them minus infinity.
-pub(super) fn random_emissions(shape: (usize, usize), dice: &mut Dice, width: f32, dead: usize) -> Emissions {
-    let cells =
-        (0..shape.0 * shape.1).map(|_| if dice.chance(dead) { f32::NEG_INFINITY } else { dice.score(width) }).collect();
+pub(super) fn random_emissions(shape: (usize, usize), random: &mut Random, width: f32, dead: usize) -> Emissions {
+    let cells = (0..shape.0 * shape.1)
+        .map(|_| if chance(random, dead) { f32::NEG_INFINITY } else { score(random, width) })
+        .collect();
     Emissions::new(Matrix::from_vec(shape.0, shape.1, cells).unwrap()).unwrap()
 }
 
@@ -90,13 +78,13 @@ struct Case {
 }
 
 impl Case {
-    fn new(dice: &mut Dice, width: f32, dead: usize) -> Self {
-        let graph = Shared::new(random_graph(dice));
-        let weights = random_weights(&graph, dice);
-        let penalty = dice.score(1.0);
+    fn new(random: &mut Random, width: f32, dead: usize) -> Self {
+        let graph = Shared::new(random_graph(random));
+        let weights = random_weights(&graph, random);
+        let penalty = score(random, 1.0);
         let plan = Plan::new(&graph, &weights, &PlanOptions { insertion_penalty: penalty }).unwrap();
-        let frames = 1 + dice.below(6);
-        let emissions = random_emissions((frames, 3), dice, width, dead);
+        let frames = 1 + random.below(6);
+        let emissions = random_emissions((frames, 3), random, width, dead);
         Self { graph, weights, penalty, plan, emissions }
     }
 
@@ -163,7 +151,7 @@ fn cases(check: impl Fn(&Case, &[(f64, Vec<StateId>)])) {
     let mut possible = 0;
     for seed in 0..600 {
         let (width, dead) = [(2.0, 0), (1000.0, 0), (2.0, 25)][seed % 3];
-        let case = Case::new(&mut Dice(seed as u64), width, dead);
+        let case = Case::new(&mut Random::new(seed as u64), width, dead);
         let paths = case.paths();
         possible += usize::from(!paths.is_empty());
         check(&case, &paths);
@@ -353,9 +341,9 @@ fn no_frames_and_too_few_are_refused() {
 
 #[test]
 fn the_slope_of_log_z_is_the_occupancy() {
-    let mut dice = Dice(5);
+    let mut random = Random::new(5);
     for _ in 0..50 {
-        let case = Case::new(&mut dice, 2.0, 0);
+        let case = Case::new(&mut random, 2.0, 0);
         let Ok((_, counts)) = counts(&case.plan, &case.emissions) else { continue };
         let log_z = |cell: usize, step: f32| {
             let mut scores = case.emissions.matrix().clone();
@@ -372,7 +360,7 @@ fn the_slope_of_log_z_is_the_occupancy() {
 
 #[test]
 fn weights_that_do_not_fit_are_refused() {
-    let graph = Shared::new(random_graph(&mut Dice(1)));
+    let graph = Shared::new(random_graph(&mut Random::new(1)));
     let options = PlanOptions::default();
     assert!(matches!(Plan::new(&graph, &Weights(vec![0.0; 3]), &options), Err(Error::Shape { .. })));
     assert!(Plan::new(&graph, &Weights(vec![0.0, 0.0, f32::NAN, 0.0]), &options).is_err());

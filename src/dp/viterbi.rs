@@ -1,7 +1,7 @@
 //! The best path, exactly, and what a given path scores.
 
 use super::plan::{Plan, Step};
-use super::semiring::Max;
+use super::semiring::{Max, Semiring};
 use super::trellis::forward;
 use crate::emission::Emissions;
 use crate::symbols::StateId;
@@ -37,14 +37,13 @@ pub fn viterbi(plan: &Plan, emissions: &Emissions) -> Result<Path> {
 
 /// The state whose step is best, the lowest of equals.
 fn winner(row: &[Step], scores: &[f32]) -> StateId {
-    let mut best = (f32::NEG_INFINITY, None);
-    for step in row {
-        let score = scores[step.state.index()] + step.score;
-        if score > best.0 {
-            best = (score, Some(step.state));
-        }
-    }
-    best.1.expect("a live cell has a live predecessor")
+    giver(row, scores, Max::join(row, scores))
+}
+
+/// The state whose step gives the score `best` that `row` was joined to, the lowest of equals.
+pub(super) fn giver(row: &[Step], scores: &[f32], best: f32) -> StateId {
+    let found = row.iter().find(|step| scores[step.state.index()] + step.score == best);
+    found.expect("a live cell has a live predecessor").state
 }
 
 /// F(x, y) of the path `states`:

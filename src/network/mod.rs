@@ -1,1 +1,288 @@
-//! network
+//! Frames to log-posteriors. candle and the matrix products live here, and nobody outside sees them.
+//!
+//! What comes in is a `[T x D]` matrix of normalised feature frames, whole or block by block; what goes out is
+//! [`LogPosteriors`] `[ceil(T / subsampling) x P]`, the same whatever the blocks were. Training asks a [`Network`] for the
+//! gradient of any criterion on its scores; `learn::neural` turns gradients into steps.
+
+mod config;
+mod gemm;
+mod gradient;
+mod init;
+mod kernels;
+mod layers;
+mod mlp;
+mod ops;
+mod params;
+mod splice;
+mod stream;
+mod tdnn;
+
+use std::collections::BTreeMap;
+
+use candle_core::Tensor;
+
+pub use config::NetworkConfig;
+pub use gradient::Criterion;
+pub use mlp::MlpConfig;
+pub use params::NamedTensor;
+pub use stream::StreamState;
+pub use tdnn::TdnnConfig;
+
+use crate::emission::LogPosteriors;
+use crate::matrix::Matrix;
+use crate::random::Random;
+use crate::{Error, Result};
+use layers::{Dims, Plan};
+use params::Parameters;
+
+/// Input frames that an output row depends on, besides the `subsampling` frames that it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    /// Frames before; `None` when it is all of them.
+    pub left: Option<usize>,
+    /// Frames after; `None` when it is all of them.
+    pub right: Option<usize>,
+}
+
+/// What scores frames, utterance by utterance or as they arrive.
+pub trait Acoustic: Send + Sync {
+    /// Columns of the output, P.
+    fn pdfs(&self) -> usize;
+
+    /// Input frames in an output row: row t stands for the frames `[t * subsampling, (t + 1) * subsampling)`.
+    fn subsampling(&self) -> usize;
+
+    /// How far an output row sees.
+    fn context(&self) -> Context;
+
+    /// The state before the first frame of an utterance.
+    fn start(&self) -> StreamState;
+
+    /// Takes the next frames `[T x D]`, none or more, and gives the rows that are certain by now. After the `last` frames of an
+    /// utterance all rows have been given, `ceil(T / subsampling)` altogether, and `state` is as from [`Acoustic::start`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for frames of another dimension, [`Error::NotFinite`] for values that are not numbers.
+    fn step(&self, state: &mut StreamState, frames: &Matrix, last: bool) -> Result<LogPosteriors>;
+}
+
+/// A feed-forward network with its parameters.
+#[derive(Debug)]
+pub struct Network {
+    config: NetworkConfig,
+    dims: Dims,
+    plan: Plan,
+    parameters: Parameters,
+    /// The parameters as inference reads them: no gradient is recorded.
+    constants: BTreeMap<String, Tensor>,
+}
+
+impl Network {
+    /// A new network for frames of `input_dim` values and `pdfs` outputs; its first parameters are drawn from `random`.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of range.
+    pub fn new(config: &NetworkConfig, (input_dim, pdfs): (usize, usize), random: &Random) -> Result<Self> {
+        Self::build(config, (input_dim, pdfs), |specs| Parameters::new(specs, init::draw(specs, random)))
+    }
+
+    /// The network that has these parameters, in any order.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a value out of range; [`Error::Network`] names a tensor that is missing, of another shape,
+    /// not finite, or unknown.
+    pub fn load(config: &NetworkConfig, (input_dim, pdfs): (usize, usize), tensors: Vec<NamedTensor>) -> Result<Self> {
+        Self::build(config, (input_dim, pdfs), |specs| Parameters::from_tensors(specs, tensors))
+    }
+
+    fn build(
+        config: &NetworkConfig,
+        (input, pdfs): (usize, usize),
+        parameters: impl FnOnce(&[layers::Spec]) -> Result<Parameters>,
+    ) -> Result<Self> {
+        config.check()?;
+        config::within("input_dim", input, config::WIDTH)?;
+        config::within("pdfs", pdfs, (1..=100_000, "1 to 100000 pdfs"))?;
+        let dims = Dims { input, pdfs };
+        let plan = match config {
+            NetworkConfig::Mlp(config) => config.plan(dims),
+            NetworkConfig::Tdnn(config) => config.plan(dims),
+        };
+        let parameters = parameters(&plan.specs())?;
+        let constants = parameters.constants();
+        Ok(Self { config: config.clone(), dims, plan, parameters, constants })
+    }
+
+    /// What the network looks like.
+    pub fn config(&self) -> &NetworkConfig {
+        &self.config
+    }
+
+    /// Columns of the input frames, D.
+    pub fn input_dim(&self) -> usize {
+        self.dims.input
+    }
+
+    /// Number of parameter values.
+    pub fn parameter_count(&self) -> usize {
+        self.plan.specs().iter().map(|spec| spec.shape.iter().product::<usize>()).sum()
+    }
+
+    /// The parameters by name: what [`Network::load`] takes.
+    pub fn parts(&self) -> Vec<NamedTensor> {
+        self.parameters.named()
+    }
+
+    /// Sets all parameters; `values` are in the order of [`Network::parts`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of tensors or values.
+    pub fn set(&mut self, values: &[Vec<f32>]) -> Result<()> {
+        self.parameters.set(values)
+    }
+
+    /// Output rows that an utterance of `frames` frames gets.
+    pub fn rows_out(&self, frames: usize) -> usize {
+        frames.div_ceil(self.plan.subsampling())
+    }
+
+    /// The log-posteriors of a whole utterance `[T x D]`.
+    ///
+    /// # Errors
+    /// As of [`Acoustic::step`].
+    pub fn log_posteriors(&self, frames: &Matrix) -> Result<LogPosteriors> {
+        self.step(&mut self.start(), frames, true)
+    }
+}
+
+/// An error of candle as one of ours.
+fn refused(error: candle_core::Error) -> Error {
+    Error::Network(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> [NetworkConfig; 3] {
+        let tdnn = TdnnConfig {
+            input_width: 7,
+            width: 8,
+            bottleneck: 4,
+            dilations: vec![1, 2],
+            dropout: 0.0,
+            ..TdnnConfig::default()
+        };
+        let mlp =
+            MlpConfig { left_frames: 3, right_frames: 1, widths: vec![9, 8], dropout: 0.0, ..MlpConfig::default() };
+        let halved = MlpConfig { subsampling: 2, ..mlp.clone() };
+        [NetworkConfig::Tdnn(tdnn), NetworkConfig::Mlp(mlp), NetworkConfig::Mlp(halved)]
+    }
+
+    fn network(config: &NetworkConfig) -> Network {
+        Network::new(config, (5, 6), &Random::new(1)).unwrap()
+    }
+
+    fn frames(rows: usize) -> Matrix {
+        let mut random = Random::new(rows as u64);
+        Matrix::from_vec(rows, 5, (0..rows * 5).map(|_| random.normal()).collect()).unwrap()
+    }
+
+    fn assert_close(found: &Matrix, expected: &Matrix) {
+        assert_eq!((found.rows(), found.cols()), (expected.rows(), expected.cols()));
+        for (found, expected) in found.as_slice().iter().zip(expected.as_slice()) {
+            assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_any_size_give_the_same_rows() {
+        for config in small() {
+            let network = network(&config);
+            for total in [0, 1, 2, 3, 4, 29, 1000] {
+                let whole = network.log_posteriors(&frames(total)).unwrap().0;
+                assert_eq!(whole.rows(), total.div_ceil(network.subsampling()));
+                for size in [1, 4, 7, 64] {
+                    let (mut state, mut rows) = (network.start(), Matrix::with_cols(6));
+                    for first in (0..total).step_by(size) {
+                        let block = frames(total).slice_rows(first..total.min(first + size));
+                        rows.append(&network.step(&mut state, &block, false).unwrap().0);
+                        let (right, step) = (network.context().right.unwrap(), network.subsampling());
+                        let certain = (first + block.rows()).saturating_sub(right) / step;
+                        assert!(rows.rows() == certain, "{} {certain}", rows.rows());
+                    }
+                    rows.append(&network.step(&mut state, &Matrix::with_cols(5), true).unwrap().0);
+                    assert_close(&rows, &whole);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_depends_on_its_context_and_on_nothing_else() {
+        for config in small() {
+            let network = network(&config);
+            let (step, context) = (network.subsampling(), network.context());
+            let before = network.log_posteriors(&frames(60)).unwrap().0;
+            let mut changed = frames(60);
+            changed.row_mut(30)[2] += 1.0;
+            let after = network.log_posteriors(&changed).unwrap().0;
+            for row in 0..before.rows() {
+                let first = (row * step) as isize - context.left.unwrap() as isize;
+                let last = (row + 1) * step - 1 + context.right.unwrap();
+                let sees = first <= 30 && last >= 30;
+                assert!(sees || before.row(row) == after.row(row), "row {row}");
+            }
+            let differs = |row: usize| before.row(row) != after.row(row);
+            assert!(differs((30 - context.right.unwrap()) / step) && differs((30 + context.left.unwrap()) / step));
+        }
+    }
+
+    #[test]
+    fn parts_load_in_any_order_and_faults_are_named() {
+        for config in small() {
+            let network = network(&config);
+            let parts = network.parts();
+            assert!(parts.is_sorted_by_key(|part| part.0.clone()));
+            assert_eq!(network.parameter_count(), parts.iter().map(|part| part.2.len()).sum::<usize>());
+            let again = Network::load(&config, (5, 6), parts.iter().rev().cloned().collect()).unwrap();
+            assert_eq!(again.parts(), parts);
+            assert_eq!(again.log_posteriors(&frames(9)).unwrap(), network.log_posteriors(&frames(9)).unwrap());
+
+            let refused = |parts| Network::load(&config, (5, 6), parts).unwrap_err().to_string();
+            assert!(refused(parts[1..].to_vec()).contains(&parts[0].0));
+            let mut turned = parts.clone();
+            turned[1].1.reverse();
+            assert!(refused(turned).contains(&format!("the tensor {} has shape", parts[1].0)));
+            let mut broken = parts.clone();
+            broken[0].2[0] = f32::NAN;
+            assert!(refused(broken).contains("not a finite number"));
+            let mut more = parts.clone();
+            more.push(("ghost".into(), vec![1], vec![0.0]));
+            assert!(refused(more).contains("ghost"));
+        }
+    }
+
+    #[test]
+    fn frames_that_do_not_fit_are_refused() {
+        let network = network(&small()[0]);
+        assert!(matches!(
+            network.log_posteriors(&Matrix::zeros(4, 3)),
+            Err(Error::Shape { expected: 5, found: 3, .. })
+        ));
+        let mut bad = frames(4);
+        bad.row_mut(2)[1] = f32::NAN;
+        assert!(matches!(network.log_posteriors(&bad), Err(Error::NotFinite { frame: 2, .. })));
+    }
+
+    #[test]
+    fn new_values_reach_inference() {
+        let mut network = network(&small()[0]);
+        let before = network.log_posteriors(&frames(9)).unwrap();
+        let values: Vec<_> =
+            network.parts().into_iter().map(|(_, _, v)| v.iter().map(|v| v * 1.5 + 0.1).collect()).collect();
+        network.set(&values).unwrap();
+        assert_ne!(network.log_posteriors(&frames(9)).unwrap(), before);
+        assert!(network.set(&values[1..]).is_err());
+    }
+}

@@ -4,3 +4,4 @@ mod audio_files;
 mod features;
 mod formats;
 mod graph_files;
+mod search;

@@ -1,0 +1,100 @@
+//! What a network looks like, as a settings file says it.
+
+use serde::{Deserialize, Serialize};
+
+use super::mlp::MlpConfig;
+use super::tdnn::TdnnConfig;
+use crate::{Error, Result};
+
+/// The shape of a network, without the dimensions of its input and output, which features and graph decide.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum NetworkConfig {
+    /// Hidden layers on spliced frames.
+    Mlp(MlpConfig),
+    /// Time-delay layers: residual blocks that look further and further around.
+    Tdnn(TdnnConfig),
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        Self::Tdnn(TdnnConfig::default())
+    }
+}
+
+impl NetworkConfig {
+    /// Whether every value is in its range.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] that names key and value.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Mlp(config) => config.check(),
+            Self::Tdnn(config) => config.check(),
+        }
+    }
+
+    /// Input frames in an output row.
+    pub fn subsampling(&self) -> usize {
+        match self {
+            Self::Mlp(config) => config.subsampling,
+            Self::Tdnn(config) => config.subsampling,
+        }
+    }
+}
+
+/// An [`Error::Setting`] unless `value` lies in `range`.
+pub(super) fn within(
+    key: &'static str,
+    value: usize,
+    (range, expected): (std::ops::RangeInclusive<usize>, &'static str),
+) -> Result<()> {
+    if range.contains(&value) { Ok(()) } else { Err(Error::Setting { key, value: value.to_string(), expected }) }
+}
+
+/// A range of layer widths.
+pub(super) const WIDTH: (std::ops::RangeInclusive<usize>, &str) = (1..=16384, "a width from 1 to 16384");
+/// A range of frame counts.
+pub(super) const FRAMES: (std::ops::RangeInclusive<usize>, &str) = (0..=100, "0 to 100 frames");
+/// A range of subsampling factors.
+pub(super) const SUBSAMPLING: (std::ops::RangeInclusive<usize>, &str) = (1..=10, "1 to 10 frames in an output row");
+
+/// An [`Error::Setting`] unless `rate` is a share below one.
+pub(super) fn check_dropout(rate: f32) -> Result<()> {
+    if (0.0..0.95).contains(&rate) {
+        return Ok(());
+    }
+    Err(Error::Setting { key: "dropout", value: rate.to_string(), expected: "a share from 0 to 0.95" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> std::result::Result<NetworkConfig, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_kind_and_its_keys_are_read() {
+        let config = parse("kind = \"tdnn\"\nwidth = 256\ndilations = [1, 2]").unwrap();
+        let NetworkConfig::Tdnn(tdnn) = &config else { panic!("{config:?}") };
+        assert_eq!((tdnn.width, tdnn.subsampling, tdnn.dilations.as_slice()), (256, 3, &[1, 2][..]));
+        assert_eq!(parse(&toml::to_string(&config).unwrap()).unwrap(), config);
+        assert_eq!(parse("kind = \"mlp\"").unwrap().subsampling(), 1);
+    }
+
+    #[test]
+    fn unknown_keys_and_kinds_are_refused() {
+        assert!(parse("kind = \"tdnn\"\nwidths = 3").unwrap_err().contains("widths"));
+        assert!(parse("kind = \"lstm\"").unwrap_err().contains("lstm"));
+    }
+
+    #[test]
+    fn values_out_of_range_are_named() {
+        let config = parse("kind = \"tdnn\"\nbottleneck = 0").unwrap();
+        assert_eq!(config.check().unwrap_err().to_string(), "bottleneck = 0: expected a width from 1 to 16384");
+        assert!(parse("kind = \"mlp\"\ndropout = 1.0").unwrap().check().is_err());
+        assert!(NetworkConfig::default().check().is_ok());
+    }
+}

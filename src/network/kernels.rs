@@ -1,0 +1,308 @@
+//! The layers' arithmetic on plain slices, forward and backward: no tensors, no threads, no allocation but the results.
+//!
+//! Written by the formulas; `ops` wraps them for automatic differentiation.
+
+use super::gemm::{View, ViewMut, multiply_add};
+use super::splice::{Segments, Splice};
+use crate::random::Random;
+
+/// Keeps the RMS of a frame of zeros from being zero.
+const RENORM_FLOOR: f32 = 1e-5;
+
+/// An affine layer over spliced rows: y\[t\] = b + sum_k x\[t * stride + offset_k\] W_k.
+///
+/// x is `[rows x inputs]`, W `[count * inputs x outputs]` (W_k are its rows `k * inputs ..`), y `[rows_out x outputs]`.
+#[derive(Debug, Clone)]
+pub(super) struct Affine {
+    pub(super) splice: Splice,
+    /// Rows of the utterances in x.
+    pub(super) segments: Segments,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+}
+
+impl Affine {
+    /// y, from x, W and b.
+    pub(super) fn forward(&self, x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+        let (inputs, outputs) = (self.inputs, self.outputs);
+        let mut y = bias.repeat(self.segments.after(&self.splice).rows());
+        for (first, rows, out_first, out_rows) in self.stretches() {
+            let x = &x[first * inputs..(first + rows) * inputs];
+            for run in self.splice.runs() {
+                let shape = (out_rows, run.count * inputs);
+                let seen = View::new(&x[run.offset * inputs..], shape, self.splice.stride() * inputs);
+                let weight = View::new(&weight[run.place * inputs * outputs..], (shape.1, outputs), outputs);
+                let out = ViewMut::new(&mut y[out_first * outputs..], (out_rows, outputs), outputs);
+                multiply_add(out, seen, weight);
+            }
+        }
+        y
+    }
+
+    /// dL/dW = sum over rows of splice(x)' dL/dy, added to `sum`.
+    pub(super) fn weight_gradient(&self, x: &[f32], gradient: &[f32], sum: &mut [f32]) {
+        let (inputs, outputs) = (self.inputs, self.outputs);
+        for (first, rows, out_first, out_rows) in self.stretches() {
+            let x = &x[first * inputs..(first + rows) * inputs];
+            let gradient = View::new(&gradient[out_first * outputs..], (out_rows, outputs), outputs);
+            for run in self.splice.runs() {
+                let shape = (out_rows, run.count * inputs);
+                let seen = View::new(&x[run.offset * inputs..], shape, self.splice.stride() * inputs);
+                let out = ViewMut::new(&mut sum[run.place * inputs * outputs..], (shape.1, outputs), outputs);
+                multiply_add(out, seen.transposed(), gradient);
+            }
+        }
+    }
+
+    /// dL/db = sum over rows of dL/dy.
+    pub(super) fn bias_gradient(&self, gradient: &[f32]) -> Vec<f32> {
+        let mut sum = vec![0.0; self.outputs];
+        for row in gradient.chunks_exact(self.outputs) {
+            sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        sum
+    }
+
+    /// dL/dx: each row of dL/dy W_k' added at the row that offset k saw.
+    pub(super) fn input_gradient(&self, weight: &[f32], gradient: &[f32]) -> Vec<f32> {
+        let (inputs, outputs) = (self.inputs, self.outputs);
+        let mut sum = vec![0.0; self.segments.rows() * inputs];
+        for (first, rows, out_first, out_rows) in self.stretches() {
+            let sum = &mut sum[first * inputs..(first + rows) * inputs];
+            let gradient = View::new(&gradient[out_first * outputs..], (out_rows, outputs), outputs);
+            for single in self.splice.singles() {
+                let weight = View::new(&weight[single.place * inputs * outputs..], (inputs, outputs), outputs);
+                let stride = self.splice.stride() * inputs;
+                let out = ViewMut::new(&mut sum[single.offset * inputs..], (out_rows, inputs), stride);
+                multiply_add(out, gradient, weight.transposed());
+            }
+        }
+        sum
+    }
+
+    /// First row and rows of each utterance in x, then in y; utterances too short for one output are left out.
+    fn stretches(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+        let after = self.segments.after(&self.splice);
+        let pairs: Vec<_> = self.segments.iter().zip(after.iter()).collect();
+        pairs
+            .into_iter()
+            .map(|((first, rows), (out_first, out_rows))| (first, rows, out_first, out_rows))
+            .filter(|stretch| stretch.3 > 0)
+    }
+}
+
+/// Rectify and renormalise each row of `cols` values: z = max(x, 0), y = z / r, r = sqrt(mean(z^2) + floor).
+///
+/// Kaldi's relu-renorm layer: the frame's energy stays in bounds without statistics of the batch.
+pub(super) fn relu_renorm(x: &[f32], cols: usize) -> Vec<f32> {
+    let mut y = Vec::with_capacity(x.len());
+    for row in x.chunks_exact(cols) {
+        let scale = 1.0 / rms(row);
+        y.extend(row.iter().map(|&value| rectify(value) * scale));
+    }
+    y
+}
+
+/// Its backward: dL/dx = (g - y mean(g y)) / r where x > 0, else 0; from x and g = dL/dy.
+pub(super) fn relu_renorm_gradient(x: &[f32], gradient: &[f32], cols: usize) -> Vec<f32> {
+    let mut out = Vec::with_capacity(x.len());
+    for (row, gradient) in x.chunks_exact(cols).zip(gradient.chunks_exact(cols)) {
+        let scale = 1.0 / rms(row);
+        let inner = sum_of(row.iter().zip(gradient).map(|(&x, g)| rectify(x) * g));
+        let shift = inner * scale * scale / cols as f32;
+        out.extend(row.iter().zip(gradient).map(|(&x, g)| if x > 0.0 { (g - x * shift) * scale } else { 0.0 }));
+    }
+    out
+}
+
+/// max(x, 0), but NaN stays NaN: a network gone astray must show it.
+fn rectify(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
+/// sqrt(mean(max(x, 0)^2) + floor).
+fn rms(row: &[f32]) -> f32 {
+    let energy = sum_of(row.iter().map(|&value| rectify(value) * rectify(value)));
+    (energy / row.len() as f32 + RENORM_FLOOR).sqrt()
+}
+
+/// The sum in eight interleaved parts, which the compiler can keep in one register.
+fn sum_of(values: impl Iterator<Item = f32>) -> f32 {
+    let mut parts = [0.0f32; 8];
+    values.enumerate().for_each(|(index, value)| parts[index % 8] += value);
+    parts.iter().sum()
+}
+
+/// Adds to y the rows of `x` that stay when each utterance loses `margin` rows at both ends: y\[t\] += x\[t + margin\].
+pub(super) fn add_cropped(y: &mut [f32], x: &[f32], (segments, margin, cols): (&Segments, usize, usize)) {
+    let mut at = 0;
+    for (first, rows) in segments.iter() {
+        let kept = rows.saturating_sub(2 * margin) * cols;
+        let source = &x[(first + margin) * cols..][..kept];
+        y[at..at + kept].iter_mut().zip(source).for_each(|(y, x)| *y += x);
+        at += kept;
+    }
+}
+
+/// Its backward: the gradient back in its place, zeros at the margins.
+pub(super) fn uncrop(gradient: &[f32], (segments, margin, cols): (&Segments, usize, usize)) -> Vec<f32> {
+    let mut out = vec![0.0; segments.rows() * cols];
+    let mut at = 0;
+    for (first, rows) in segments.iter() {
+        let kept = rows.saturating_sub(2 * margin) * cols;
+        out[(first + margin) * cols..][..kept].copy_from_slice(&gradient[at..at + kept]);
+        at += kept;
+    }
+    out
+}
+
+/// A dropout mask that is drawn again, the same, whenever it is applied (inverted scaling: what stays grows).
+#[derive(Debug, Clone)]
+pub(super) struct Mask {
+    /// Share of the values that become 0, in 256ths.
+    dropped: u8,
+    random: Random,
+}
+
+impl Mask {
+    /// Drops the share `rate` in `[0, 1)`, rounded to 256ths.
+    pub(super) fn new(rate: f32, random: Random) -> Self {
+        Self { dropped: (rate * 256.0).round().clamp(0.0, 255.0) as u8, random }
+    }
+
+    /// The values with the mask applied.
+    pub(super) fn apply(&self, values: &[f32]) -> Vec<f32> {
+        let kept = 256.0 / (256.0 - f32::from(self.dropped));
+        let mut random = self.random.clone();
+        let mut out = Vec::with_capacity(values.len());
+        for eight in values.chunks(8) {
+            let draws = random.next_u64().to_le_bytes();
+            out.extend(
+                eight.iter().zip(draws).map(|(value, draw)| if draw < self.dropped { 0.0 } else { value * kept }),
+            );
+        }
+        out
+    }
+}
+
+/// Makes each row of `cols` scores log-probabilities: x - log sum exp x.
+pub(super) fn log_softmax(values: &mut [f32], cols: usize) {
+    for row in values.chunks_exact_mut(cols) {
+        let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let sum: f64 = row.iter().map(|value| f64::from((value - top).exp())).sum();
+        let rest = sum.ln() as f32;
+        row.iter_mut().for_each(|value| *value = (*value - top) - rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(seed: u64, count: usize) -> Vec<f32> {
+        let mut random = Random::new(seed);
+        (0..count).map(|_| random.normal()).collect()
+    }
+
+    /// Compares `gradient` with the slope of sum_i c_i f(x)_i, by differences, at `x`.
+    fn check_slope(x: &[f32], gradient: &[f32], f: impl Fn(&[f32]) -> Vec<f32>, c: &[f32]) {
+        let loss = |x: &[f32]| -> f64 { f(x).iter().zip(c).map(|(y, c)| f64::from(*y) * f64::from(*c)).sum() };
+        let h = 1e-2;
+        for index in 0..x.len() {
+            let shifted = |by: f32| {
+                let mut x = x.to_vec();
+                x[index] += by;
+                loss(&x)
+            };
+            let slope = (shifted(h) - shifted(-h)) / f64::from(2.0 * h);
+            let error = (slope - f64::from(gradient[index])).abs();
+            assert!(error < 3e-3 * (1.0 + slope.abs()), "{index}: slope {slope}, gradient {}", gradient[index]);
+        }
+    }
+
+    #[test]
+    fn gradients_of_spliced_affine_layers_are_slopes() {
+        for splice in [Splice::none(), Splice::window(3, 1), Splice::window(3, 3), Splice::triple(1), Splice::triple(2)]
+        {
+            let affine = Affine { splice, segments: Segments::new([9, 2, 7]), inputs: 3, outputs: 4 };
+            let out = affine.segments.after(&affine.splice).rows() * 4;
+            let (x, bias, c) = (draw(1, 18 * 3), draw(3, 4), draw(4, out));
+            let weight = draw(2, affine.splice.count() * 3 * 4);
+            check_slope(&x, &affine.input_gradient(&weight, &c), |x| affine.forward(x, &weight, &bias), &c);
+            let mut gradient = vec![0.0; weight.len()];
+            affine.weight_gradient(&x, &c, &mut gradient);
+            check_slope(&weight, &gradient, |weight| affine.forward(&x, weight, &bias), &c);
+            check_slope(&bias, &affine.bias_gradient(&c), |bias| affine.forward(&x, &weight, bias), &c);
+        }
+    }
+
+    #[test]
+    fn an_affine_layer_is_its_formula() {
+        let affine = Affine { splice: Splice::triple(2), segments: Segments::new([6, 5]), inputs: 2, outputs: 3 };
+        let (x, weight, bias) = (draw(1, 22), draw(2, 18), draw(3, 3));
+        let y = affine.forward(&x, &weight, &bias);
+        assert_eq!(y.len(), 3 * 3);
+        for (row, first) in [(0, 0), (1, 1), (2, 6)] {
+            for out in 0..3 {
+                let terms = (0..3).flat_map(|k| (0..2).map(move |i| (k, i)));
+                let sum: f32 = terms.map(|(k, i)| x[(first + 2 * k) * 2 + i] * weight[(k * 2 + i) * 3 + out]).sum();
+                assert!((y[row * 3 + out] - sum - bias[out]).abs() < 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn the_gradient_of_relu_renorm_is_its_slope() {
+        // Away from zero, where the rectifier has no slope.
+        let x: Vec<f32> = draw(5, 44).into_iter().map(|x| x + 0.1 * x.signum()).collect();
+        let c = draw(6, 44);
+        check_slope(&x, &relu_renorm_gradient(&x, &c, 11), |x| relu_renorm(x, 11), &c);
+    }
+
+    #[test]
+    fn renormalised_frames_have_an_rms_of_one() {
+        let y = relu_renorm(&draw(7, 3 * 50), 50);
+        for row in y.chunks(50) {
+            assert!((row.iter().map(|y| y * y).sum::<f32>() / 50.0 - 1.0).abs() < 1e-3);
+            assert!(row.iter().all(|&y| y >= 0.0));
+        }
+        assert_eq!(relu_renorm(&[-1.0, -2.0], 2), [0.0, 0.0]);
+        assert!(relu_renorm(&[f32::NAN, 1.0], 2)[0].is_nan());
+    }
+
+    #[test]
+    fn cropping_keeps_each_utterances_middle() {
+        let segments = Segments::new([4, 2, 3]);
+        let x: Vec<f32> = (0..18).map(|value| value as f32).collect();
+        let mut y = vec![100.0; 6];
+        add_cropped(&mut y, &x, (&segments, 1, 2));
+        assert_eq!(y, [102.0, 103.0, 104.0, 105.0, 114.0, 115.0]);
+        let c = draw(8, 6);
+        let f = |x: &[f32]| {
+            let mut y = vec![0.0; 6];
+            add_cropped(&mut y, x, (&segments, 1, 2));
+            y
+        };
+        check_slope(&x, &uncrop(&c, (&segments, 1, 2)), f, &c);
+    }
+
+    #[test]
+    fn a_mask_drops_its_share_and_is_the_same_again() {
+        let mask = Mask::new(0.25, Random::new(9));
+        let once = mask.apply(&vec![1.0; 100_003]);
+        assert_eq!(once, mask.apply(&vec![1.0; 100_003]));
+        let dropped = once.iter().filter(|&&value| value == 0.0).count();
+        assert!(dropped.abs_diff(25_000) < 700, "{dropped}");
+        assert!(once.iter().all(|&value| value == 0.0 || (value - 4.0 / 3.0).abs() < 1e-6));
+    }
+
+    #[test]
+    fn log_probabilities_sum_to_one() {
+        let mut values = vec![1000.0, 1001.0, 999.0, -3.0, 0.0, 4.0];
+        log_softmax(&mut values, 3);
+        for row in values.chunks(3) {
+            assert!((row.iter().map(|value| value.exp()).sum::<f32>() - 1.0).abs() < 1e-6);
+        }
+        assert!((values[1] - (1.0 / (1.0 + (-1f32).exp() + (-2f32).exp())).ln()).abs() < 1e-4);
+    }
+}
