@@ -207,7 +207,10 @@ impl ScoreReport {
         let scored = self.utterances();
         if !self.missing.is_empty() {
             let (count, phones, all) = (self.missing.len(), self.missing_phones, self.total.reference);
-            write!(f, "no hypothesis, counted as deleted (utterances: {count} of {scored}, phones: {phones} of {all})")?;
+            write!(
+                f,
+                "no hypothesis, counted as deleted (utterances: {count} of {scored}, phones: {phones} of {all})"
+            )?;
             writeln!(f, ": {}", listed(&self.missing))?;
         }
         if !self.extra.is_empty() {
@@ -274,7 +277,7 @@ impl fmt::Display for Comparison {
         let [first, second] = [self.first, self.second].map(|rate| 100.0 * rate);
         write!(f, "PER {first:.2} % against {second:.2} %: {:+.2} points", first - second)?;
         let Some(Interval { low, high }) = self.interval else { return writeln!(f, ", no interval") };
-        let verdict = if low > 0.0 || high < 0.0 { "without zero" } else { "with zero: the difference may be chance" };
-        writeln!(f, ", paired 95 % interval {:+.2} to {:+.2}, {verdict}", 100.0 * low, 100.0 * high)
+        let verdict = if low > 0.0 || high < 0.0 { "is not in it" } else { "is in it: it may be chance" };
+        writeln!(f, ", paired 95 % interval {:+.2} to {:+.2}; zero {verdict}", 100.0 * low, 100.0 * high)
     }
 }
