@@ -39,9 +39,10 @@ impl Affine {
         y
     }
 
-    /// dL/dW = sum over rows of splice(x)' dL/dy, added to `sum`.
-    pub(super) fn weight_gradient(&self, x: &[f32], gradient: &[f32], sum: &mut [f32]) {
+    /// dL/dW = sum over rows of splice(x)' dL/dy.
+    pub(super) fn weight_gradient(&self, x: &[f32], gradient: &[f32]) -> Vec<f32> {
         let (inputs, outputs) = (self.inputs, self.outputs);
+        let mut sum = vec![0.0; self.splice.count() * inputs * outputs];
         for (first, rows, out_first, out_rows) in self.stretches() {
             let x = &x[first * inputs..(first + rows) * inputs];
             let gradient = View::new(&gradient[out_first * outputs..], (out_rows, outputs), outputs);
@@ -52,6 +53,7 @@ impl Affine {
                 multiply_add(out, seen.transposed(), gradient);
             }
         }
+        sum
     }
 
     /// dL/db = sum over rows of dL/dy.
@@ -229,9 +231,7 @@ mod tests {
             let (x, bias, c) = (draw(1, 18 * 3), draw(3, 4), draw(4, out));
             let weight = draw(2, affine.splice.count() * 3 * 4);
             check_slope(&x, &affine.input_gradient(&weight, &c), |x| affine.forward(x, &weight, &bias), &c);
-            let mut gradient = vec![0.0; weight.len()];
-            affine.weight_gradient(&x, &c, &mut gradient);
-            check_slope(&weight, &gradient, |weight| affine.forward(&x, weight, &bias), &c);
+            check_slope(&weight, &affine.weight_gradient(&x, &c), |weight| affine.forward(&x, weight, &bias), &c);
             check_slope(&bias, &affine.bias_gradient(&c), |bias| affine.forward(&x, &weight, bias), &c);
         }
     }

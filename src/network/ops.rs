@@ -50,8 +50,7 @@ impl CustomOp3 for AffineOp {
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         with_values(&gradient.contiguous()?, |gradient| {
-            let mut for_weight = vec![0.0; weight.elem_count()];
-            with_values(x, |x| Ok(self.affine.weight_gradient(x, gradient, &mut for_weight)))?;
+            let for_weight = with_values(x, |x| Ok(self.affine.weight_gradient(x, gradient)))?;
             let for_bias = self.affine.bias_gradient(gradient);
             let for_x = match self.input {
                 Input::Features => None,
