@@ -1,21 +1,68 @@
-//! senone
-pub mod alignment;
-pub mod audio;
-pub mod data;
-pub mod dp;
-pub mod emission;
-mod error;
-pub mod features;
-pub mod formats;
-pub mod graph;
-pub mod learn;
+//! senone decodes speech: phones with times, from audio, by a network's posteriors and a graph of what is legal.
+//!
+//! # The theory
+//!
+//! A sequence model scores a labelling y of an input x as a sum over frames of an emission and a transition:
+//!
+//! ```text
+//! F(x, y) = w_start(y_1) + sum_t emission[t, pdf(y_t)] + sum_t w(y_{t-1} -> y_t) + w_final(y_T)
+//! ```
+//!
+//! Three questions, three answers, each written once:
+//!
+//! | question | answer | code |
+//! |---|---|---|
+//! | evaluation: how good is y? | add up F along the path | [`dp::path_score`] |
+//! | inference: which y is best? | the recursion with max | [`dp::viterbi`] |
+//! | training: how should scores change? | how often each emission cell and each transition is used | [`dp::Counts`] |
+//!
+//! One [`graph::Graph`] says which y exist: an arc that is absent is a step that cannot happen. One recursion, with max or
+//! log-sum-exp as its only difference, gives Viterbi, forward and backward. The hybrid: a network gives P(y|x) for each frame,
+//! P(x|y) is proportional to P(y|x) / P(y), so
+//!
+//! ```text
+//! emission = acoustic_scale * (log P(y|x) - prior_scale * log P(y))
+//! ```
+//!
+//! Forced alignment is Viterbi on the graph of a transcript; the Gaussian mixtures of the flat start learn from the same
+//! counts. Neither has a search of its own.
+//!
+//! # The journey
+//!
+//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → `decode`, `align` → [`formats`];
+//! for training [`data`] → [`learn`] → `train` → `bundle`; [`metrics`] says how good the result is. The modules without a link
+//! need candle and come with the Cargo feature `neural`, which is on by default.
+
+pub mod error;
 pub mod matrix;
-pub mod metrics;
 pub mod mmap;
-#[cfg(feature = "neural")]
-pub mod network;
 pub mod random;
 pub mod symbols;
 pub mod timing;
+
+pub mod alignment;
+pub mod audio;
+pub mod features;
+#[cfg(feature = "neural")]
+pub mod network;
+
+pub mod dp;
+pub mod emission;
+pub mod graph;
+
+#[cfg(feature = "neural")]
+pub mod align;
+#[cfg(feature = "neural")]
+pub mod bundle;
+#[cfg(feature = "neural")]
+pub mod decode;
+
+pub mod formats;
+pub mod metrics;
+
+pub mod data;
+pub mod learn;
+#[cfg(feature = "neural")]
+pub mod train;
 
 pub use error::{Error, Result};

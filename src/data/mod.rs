@@ -1,1 +1,9 @@
-//! data
+//! Corpora: what there is to train on and to measure with.
+//!
+//! A [`manifest`] lists utterances with their audio and transcripts; [`validate`] looks at everything it promises before a
+//! training trusts it.
+
+pub mod manifest;
+pub mod validate;
+
+pub use manifest::{Manifest, Utterance};

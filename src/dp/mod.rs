@@ -1,1 +1,32 @@
-//! dp
+//! The one dynamic programme over frames and states.
+//!
+//! A [`Graph`](crate::graph::Graph) with its weights, laid out for speed as a [`Plan`], and
+//! [`Emissions`](crate::emission::Emissions) `[T x P]` come in; the best path, the total over all paths, expected
+//! [`Counts`] or timed segments go out. A path y of the graph scores
+//!
+//! ```text
+//! F(x, y) = start(y_1) + sum_t emission[t, pdf(y_t)] + sum_t arc(y_{t-1} -> y_t) + final(y_T)
+//! ```
+//!
+//! [`forward`] and [`backward`] are one recursion whose single operation is a [`Semiring`]: [`Max`] or [`LogSum`].
+//! [`viterbi`] traces [`Max`] back; [`counts`] multiplies forward by backward;
+//! [`Search`] goes forward with [`Max`] on a beam, block by block.
+
+mod beam;
+mod counts;
+mod plan;
+mod segments;
+mod semiring;
+mod trellis;
+mod viterbi;
+
+pub use beam::{BeamOptions, BeamRetry, Search, search_widening};
+pub use counts::{Counts, counts, path_counts};
+pub use plan::{Plan, PlanOptions, Step};
+pub use segments::{SegmentSpan, segments};
+pub use semiring::{LogSum, Max, Semiring};
+pub use trellis::{Trellis, backward, forward};
+pub use viterbi::{Path, path_score, viterbi};
+
+#[cfg(test)]
+mod oracle;

@@ -3,10 +3,30 @@
 //! States emit; an arc that is absent is a step that cannot happen. A [`Graph`] is structure and fixed weights only; trained
 //! weights lie beside it in [`Weights`], so that a cached graph does not go stale while training moves them.
 
+pub mod check;
+mod classes;
+mod compile;
+pub mod dot;
+mod file;
+mod lattice;
+pub mod lexicon;
+pub mod ngram;
+mod rules;
+mod source;
+mod spec;
+mod topology;
+mod transcript;
+mod transitions;
+
 use std::sync::Arc as Shared;
 
 use crate::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId, WordId};
 use crate::{Error, Result};
+
+pub use spec::{GraphSpec, LmSpec};
+pub use topology::Topology;
+pub use transcript::Slot;
+pub use transitions::TransitionRole;
 
 /// A step from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -223,6 +243,16 @@ impl GraphBuilder {
         self.finals.push(end);
     }
 
+    /// Number of states added so far.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Whether no state was added yet.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
     /// Number of arcs added so far.
     pub fn arc_count(&self) -> usize {
         self.arcs.len()
@@ -286,4 +316,45 @@ fn row_starts(rows: usize, keys: impl Iterator<Item = StateId>) -> Vec<u32> {
     keys.for_each(|key| starts[key.index() + 1] += 1);
     (0..rows).for_each(|row| starts[row + 1] += starts[row]);
     starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builder(arcs: &[(u32, u32)]) -> GraphBuilder {
+        let mut builder = GraphBuilder::new(Shared::new(["a"].into_iter().collect()), 1, 0);
+        for _ in 0..3 {
+            builder.state(State { pdf: PdfId(0), symbol: SymbolId(0), entry: true, restarts: false, word: None });
+        }
+        for &(from, to) in arcs {
+            builder.arc(StateId(from), Arc { to: StateId(to), transition: TransitionId::NONE, fixed: 0.0 });
+        }
+        builder.start(Boundary { state: StateId(0), transition: TransitionId::NONE, fixed: 0.0 });
+        builder.end(Boundary { state: StateId(2), transition: TransitionId::NONE, fixed: 0.0 });
+        builder
+    }
+
+    #[test]
+    fn arcs_are_found_from_both_ends() {
+        let graph = builder(&[(1, 2), (0, 1), (1, 1), (0, 0), (2, 0)]).build().unwrap();
+        let targets = |state| graph.arcs(StateId(state)).iter().map(|arc| arc.to.0).collect::<Vec<_>>();
+        assert_eq!([targets(0), targets(1), targets(2)], [vec![0, 1], vec![1, 2], vec![0]]);
+        let source = |&position: &u32| graph.source(position as usize).0;
+        let sources = |state| graph.incoming(StateId(state)).iter().map(source).collect::<Vec<_>>();
+        assert_eq!([sources(0), sources(1), sources(2)], [vec![0, 2], vec![0, 1], vec![1]]);
+        assert_eq!(graph.shortest_path_frames(), Some(3));
+        assert!(graph.arc(StateId(1), StateId(2)).is_some() && graph.arc(StateId(0), StateId(2)).is_none());
+        assert!(graph.enters(StateId(0), StateId(1)) && !graph.enters(StateId(1), StateId(1)));
+    }
+
+    #[test]
+    fn a_graph_that_cannot_be_is_refused() {
+        assert!(builder(&[(0, 1), (0, 1)]).build().is_err());
+        assert!(builder(&[(0, 3)]).build().is_err());
+        assert_eq!(builder(&[(0, 1)]).build().unwrap().shortest_path_frames(), None);
+        let mut twice = builder(&[]);
+        twice.start(Boundary { state: StateId(0), transition: TransitionId::NONE, fixed: 0.0 });
+        assert!(twice.build().is_err());
+    }
 }

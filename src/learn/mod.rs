@@ -1,1 +1,6 @@
-//! learn
+//! How scores change: from counts of what right and wrong paths use to new weights and new Gaussians.
+//!
+//! In: frames, graphs and what [`crate::dp`] counted on them. Out: [`crate::graph::Weights`], Gaussian mixtures, alignments.
+
+pub mod counting;
+pub mod gmm;

@@ -1,0 +1,155 @@
+//! What training leaves and decoding loads: a versioned folder, or the same parts from memory.
+//!
+//! | part | what |
+//! |---|---|
+//! | `bundle.toml` | version, name, credits, features, network, search settings, scores of its own recipe |
+//! | `graph.toml` | the graph file, as the user wrote it |
+//! | `phones.arpa` | the phone n-gram that weighs the graph |
+//! | `weights.safetensors` | network (f16), state priors, transition weights, feature moments (f32) |
+
+mod builtin;
+mod description;
+mod parts;
+mod tensors;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use description::{Description, Score, SearchSettings};
+pub use parts::Parts;
+
+use crate::emission::Priors;
+use crate::features::Moments;
+use crate::graph::ngram::Ngram;
+use crate::graph::{GraphSpec, Weights};
+use crate::network::{Acoustic, Network};
+use crate::timing::FrameTiming;
+use crate::{Error, Result, formats};
+
+/// Name of the part with settings.
+const DESCRIPTION: &str = "bundle.toml";
+/// Name of the part with the graph file.
+const GRAPH: &str = "graph.toml";
+/// Name of the part with the phone n-gram.
+const NGRAM: &str = "phones.arpa";
+/// Name of the part with all numbers.
+const WEIGHTS: &str = "weights.safetensors";
+
+/// A trained model with everything that decoding needs.
+#[derive(Debug)]
+pub struct Bundle {
+    /// Settings and credits.
+    pub description: Description,
+        /// The graph file.
+    pub graph: GraphSpec,
+    /// The phone n-gram that weighs the graph.
+    pub ngram: Ngram,
+    /// Frames to log-posteriors.
+    pub network: Network,
+    /// State priors, `[P]`.
+    pub priors: Priors,
+    /// Transition weights of the graph.
+    pub transitions: Weights,
+    /// Mean and variance of the features over the training data.
+    pub moments: Moments,
+}
+
+impl Bundle {
+    /// Opens the folder `path`.
+    ///
+    /// # Errors
+    /// [`Error::Bundle`] naming the part that is missing, broken or does not fit the others.
+    pub fn open(path: &Path) -> Result<Self> {
+        if !path.is_dir() {
+            let reason = "is not a folder: give the folder that holds bundle.toml".to_owned();
+            return Err(Error::Bundle { path: path.to_owned(), part: "model".into(), reason });
+        }
+        Self::from_parts(&Parts::Folder(path.to_owned()))
+    }
+
+    /// The English model that is part of the program.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`]; it would be a mistake in the build.
+    pub fn builtin() -> Result<Self> {
+        Self::from_parts(&builtin::english())
+    }
+
+    /// Puts a bundle together from its parts.
+    ///
+    /// # Errors
+    /// As [`Bundle::open`].
+    pub fn from_parts(parts: &Parts) -> Result<Self> {
+        let wrong = |part: &str, reason: String| Error::Bundle { path: parts.place(), part: part.to_owned(), reason };
+        let description =
+            Description::parse(parts.text(DESCRIPTION)?.as_str()).map_err(|reason| wrong(DESCRIPTION, reason))?;
+        let graph = GraphSpec::parse_as(&parts.place().join(GRAPH), &parts.text(GRAPH)?)?;
+        let ngram = Ngram::parse_arpa(&parts.place().join(NGRAM), &parts.text(NGRAM)?, graph.symbols())?;
+        let bytes = parts.bytes(WEIGHTS)?;
+        let tensors = tensors::Tensors::parse(&bytes).map_err(|reason| wrong(WEIGHTS, reason))?;
+        let network = Network::load(&description.network, (description.features.dim(), graph.pdfs()), tensors.network())
+            .map_err(|error| wrong(WEIGHTS, error.to_string()))?;
+        let bundle = Self {
+            priors: tensors.priors().map_err(|reason| wrong(WEIGHTS, reason))?,
+            transitions: tensors.transitions().map_err(|reason| wrong(WEIGHTS, reason))?,
+            moments: tensors.moments().map_err(|reason| wrong(WEIGHTS, reason))?,
+            description,
+            graph,
+            ngram,
+            network,
+        };
+        bundle.check().map_err(|reason| wrong(WEIGHTS, reason))?;
+        Ok(bundle)
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        let fits = |what: &str, found: usize, expected: usize| match found == expected {
+            true => Ok(()),
+            false => Err(format!("{what}: {found} found, {expected} expected: the parts are of different models")),
+        };
+        if self.network.pdfs() != self.graph.pdfs() {
+            return Err(Error::PdfCount { network: self.network.pdfs(), graph: self.graph.pdfs() }.to_string());
+        }
+        fits("state priors", self.priors.log().len(), self.graph.pdfs())?;
+        fits("transition weights", self.transitions.0.len(), self.graph.initial_weights().0.len())?;
+        fits("feature moments", self.moments.sum.len(), self.description.features.dim())
+    }
+
+    /// Writes the parts into the folder `path`, each to a temporary name first.
+    ///
+    /// # Errors
+    /// [`Error::Io`] naming the file.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        std::fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
+        let write = |part: &str, bytes: &[u8]| formats::atomic::write(&path.join(part), |file| file.write_all(bytes));
+        write(GRAPH, self.graph.text().as_bytes())?;
+        write(NGRAM, self.ngram.to_arpa().as_bytes())?;
+        write(WEIGHTS, &tensors::encode(self)?)?;
+        write(DESCRIPTION, self.description.to_toml()?.as_bytes())
+    }
+
+    /// Writes only the settings and scores, which tuning changes.
+    ///
+    /// # Errors
+    /// [`Error::Io`] naming the file.
+    pub fn save_description(&self, path: &Path) -> Result<()> {
+        let text = self.description.to_toml()?;
+        formats::atomic::write(&path.join(DESCRIPTION), |file| file.write_all(text.as_bytes()))
+    }
+
+    /// The grid on which phone times lie.
+    pub fn timing(&self) -> FrameTiming {
+        self.description.features.timing(self.network.subsampling() as u32)
+    }
+}
+
+/// Opens `model`, or the built-in English model when none is named.
+///
+/// # Errors
+/// As [`Bundle::open`].
+pub fn open_or_builtin(model: Option<&PathBuf>) -> Result<Arc<Bundle>> {
+    Ok(Arc::new(match model {
+        Some(path) => Bundle::open(path)?,
+        None => Bundle::builtin()?,
+    }))
+}

@@ -1,0 +1,206 @@
+//! `senone decode`: recordings to phones with times.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use rayon::prelude::*;
+use senone::alignment::Alignment;
+use senone::audio::{AudioOptions, Channel};
+use senone::bundle::{self, Bundle, SearchSettings};
+use senone::decode::{DecodeOptions, Pruning, Recogniser, too_short};
+use senone::formats::{self, Format};
+use senone::{Error, Result};
+
+use super::inputs::{self, Input};
+use super::{Outcome, to_stdout};
+
+/// `senone decode`
+#[derive(Debug, Args)]
+pub struct DecodeArgs {
+    /// WAV, FLAC, Ogg, MP3 files, folders of them, manifests (.tsv), or - for standard input
+    #[arg(required = true, value_name = "AUDIO")]
+    audio: Vec<PathBuf>,
+    /// The model's folder [default: the built-in English model]
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = FormatName::Text)]
+    format: FormatName,
+    /// Write one file an utterance into this folder instead of standard output
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Take this channel (1 is the first) instead of mixing all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    channel: Option<u16>,
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// Settings of the search; what is not given is as the model was tuned.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// Weight on emissions
+    #[arg(long, value_name = "X")]
+    acoustic_scale: Option<f32>,
+    /// Weight on log-priors
+    #[arg(long, value_name = "X")]
+    prior_scale: Option<f32>,
+    /// Weight on the phone n-gram
+    #[arg(long, value_name = "X")]
+    lm_scale: Option<f32>,
+    /// Added per phone entered, natural log; lower gives fewer phones
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    insertion_penalty: Option<f32>,
+    /// Pruning width, natural log
+    #[arg(long, value_name = "X")]
+    beam: Option<f32>,
+    /// Most states kept alive in a frame
+    #[arg(long, value_name = "N")]
+    max_active: Option<usize>,
+    /// Prune nothing
+    #[arg(long, conflicts_with_all = ["beam", "max_active"])]
+    exact: bool,
+}
+
+/// Names of [`Format`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// Columns for people: start, end (seconds), phone
+    Text,
+    /// NIST CTM: utterance, channel, start, duration (seconds), phone
+    Ctm,
+    /// Praat
+    #[value(name = "textgrid")]
+    TextGrid,
+    /// One JSON object a line
+    Json,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Text => Self::Text,
+            FormatName::Ctm => Self::Ctm,
+            FormatName::TextGrid => Self::TextGrid,
+            FormatName::Json => Self::Json,
+        }
+    }
+}
+
+impl SearchArgs {
+    /// The settings of `bundle`, changed as asked.
+    pub fn options(&self, bundle: &Bundle) -> DecodeOptions {
+        let own = bundle.description.search;
+        let settings = SearchSettings {
+            acoustic_scale: self.acoustic_scale.unwrap_or(own.acoustic_scale),
+            prior_scale: self.prior_scale.unwrap_or(own.prior_scale),
+            lm_scale: self.lm_scale.unwrap_or(own.lm_scale),
+            insertion_penalty: self.insertion_penalty.unwrap_or(own.insertion_penalty),
+            beam: self.beam.unwrap_or(own.beam),
+            max_active: self.max_active.unwrap_or(own.max_active),
+        };
+        DecodeOptions { settings, pruning: if self.exact { Pruning::Exact } else { Pruning::Beam } }
+    }
+}
+
+/// Decodes everything that was named; a recording that fails leaves the others' output whole.
+pub fn run(args: &DecodeArgs) -> Result<Outcome> {
+    let inputs = inputs::expand(&args.audio)?;
+    check(args, &inputs)?;
+    let bundle = bundle::open_or_builtin(args.model.as_ref())?;
+    let options = args.search.options(&bundle);
+    let recogniser = Recogniser::new(bundle, options)?;
+    let mut sink = Sink { args, said: BTreeSet::new(), failed: 0 };
+    for batch in inputs.chunks(BATCH_FILES) {
+        let decoded: Vec<_> = batch.par_iter().map(|input| decode(&recogniser, args, input)).collect();
+        for (input, result) in batch.iter().zip(decoded) {
+            sink.take(input, result)?;
+        }
+    }
+    match sink.failed {
+        0 => Ok(Outcome::Complete),
+        failed => {
+            if inputs.len() > 1 {
+                eprintln!("senone: {failed} of {} recordings failed", inputs.len());
+            }
+            Ok(Outcome::Partial)
+        }
+    }
+}
+
+/// Recordings decoded before their output is written.
+const BATCH_FILES: usize = 64;
+
+fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
+    let wrong = |reason: String| Err(Error::Other(reason));
+    if inputs.iter().filter(|input| input.path == Path::new("-")).count() > 1 {
+        return wrong("standard input (-) can be read only once".into());
+    }
+    let Some(folder) = &args.output else {
+        return match args.format {
+            FormatName::TextGrid if inputs.len() > 1 => wrong("a TextGrid holds one recording: add --output DIR".into()),
+            _ => Ok(()),
+        };
+    };
+    inputs::check_names(inputs)?;
+    std::fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))
+}
+
+/// An alignment, and what to tell the user about how it came about.
+type Decoded = (Alignment, Vec<String>);
+
+fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<Decoded> {
+    let rate = recogniser.bundle().description.features.sample_rate_hz;
+    let channel = args.channel.map_or(Channel::Mix, |number| Channel::Only(usize::from(number)));
+    let audio = input.read(&AudioOptions { sample_rate_hz: rate, channel })?;
+    let in_file = |reason: String| Error::Audio { path: input.path.clone(), reason };
+    if let Some(error) = too_short(audio.samples.len() as u64, recogniser.bundle()) {
+        return Err(in_file(error.to_string()));
+    }
+    let decoded = recogniser.decode(&audio.samples).map_err(|error| in_file(error.to_string()))?;
+    let mut notices: Vec<String> = audio.notices.iter().map(ToString::to_string).collect();
+    notices.extend(decoded.retries.iter().map(ToString::to_string));
+    Ok((decoded.into_alignment(&input.utterance, rate), notices))
+}
+
+/// Where results go, in the order of the inputs.
+struct Sink<'a> {
+    args: &'a DecodeArgs,
+    said: BTreeSet<String>,
+    failed: usize,
+}
+
+impl Sink<'_> {
+    fn take(&mut self, input: &Input, result: Result<Decoded>) -> Result<()> {
+        match result {
+            Ok((alignment, notices)) => {
+                notices.into_iter().for_each(|notice| self.say(input, notice));
+                self.write(&alignment)
+            }
+            Err(error) => {
+                self.failed += 1;
+                eprintln!("senone: {error}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Says `notice` of the first recording that it is true of.
+    fn say(&mut self, input: &Input, notice: String) {
+        if self.said.insert(notice.clone()) {
+            eprintln!("senone: {}: {notice}", input.path.display());
+        }
+    }
+
+    fn write(&self, alignment: &Alignment) -> Result<()> {
+        let format = Format::from(self.args.format);
+        match &self.args.output {
+            None => to_stdout(|out| formats::write(alignment, format, out)),
+            Some(folder) => {
+                let name = format!("{}.{}", alignment.utterance.replace(['/', '\\'], "_"), format.extension());
+                formats::atomic::write(&folder.join(name), |file| formats::write(alignment, format, file))
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Commands: clap structs, made into checked settings and one library call each; a file per command.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // the one place that talks to people
+
+#[cfg(feature = "neural")]
+mod decode;
+mod graph;
+#[cfg(feature = "neural")]
+mod info;
+#[cfg(feature = "neural")]
+mod inputs;
+
+#[cfg(feature = "neural")]
+mod train;
+#[cfg(feature = "neural")]
+mod tune;
+mod validate;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use senone::{Error, Result};
+
+/// Phones with times from audio: a hybrid DNN-HMM speech decoder.
+#[derive(Debug, Parser)]
+#[command(version, about, propagate_version = true)]
+struct Cli {
+    /// Threads to use; the results are the same for any number [default: all cores]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the phones of recordings, with times
+    #[cfg(feature = "neural")]
+    Decode(decode::DecodeArgs),
+    /// Train a model from recordings and their words
+    #[cfg(feature = "neural")]
+    Train(train::TrainArgs),
+    /// Choose a model's scales and penalty on development recordings
+    #[cfg(feature = "neural")]
+    Tune(tune::TuneArgs),
+
+
+    /// Say what is wrong with manifests before training on them
+    Validate(validate::ValidateArgs),
+    /// Describe a model
+    #[cfg(feature = "neural")]
+    Info(info::InfoArgs),
+    /// Check or draw a graph file
+    #[command(subcommand)]
+    Graph(graph::GraphCommand),
+}
+
+/// Whether everything went well; what went wrong with single files has been said by then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// All done.
+    Complete,
+    /// Something failed, the rest is done.
+    Partial,
+}
+
+/// Parses the command line, runs the command, says what went wrong.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match in_pool(cli.threads, || run(cli.command)) {
+        Ok(Outcome::Complete) => ExitCode::SUCCESS,
+        Ok(Outcome::Partial) => ExitCode::FAILURE,
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("senone: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs `work` in a thread pool of its own.
+fn in_pool<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.map_or(0, usize::from))
+        .build()
+        .map_err(|error| Error::Other(format!("cannot start threads: {error}")))?;
+    pool.install(work)
+}
+
+fn run(command: Command) -> Result<Outcome> {
+    match command {
+        #[cfg(feature = "neural")]
+        Command::Decode(args) => decode::run(&args),
+        #[cfg(feature = "neural")]
+        Command::Train(args) => train::run(&args),
+        #[cfg(feature = "neural")]
+        Command::Tune(args) => tune::run(&args),
+
+        Command::Validate(args) => validate::run(&args),
+        #[cfg(feature = "neural")]
+        Command::Info(args) => info::run(&args),
+        Command::Graph(command) => graph::run(&command),
+    }
+}
+
+/// Prints `text` to standard output.
+fn print(text: &str) -> Result<Outcome> {
+    to_stdout(|out| out.write_all(text.as_bytes()))?;
+    Ok(Outcome::Complete)
+}
+
+/// Writes to standard output; a broken pipe reaches [`main`] as an error that is none.
+fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut out = io::stdout().lock();
+    write(&mut out).and_then(|()| out.flush()).map_err(|source| Error::io("write", "standard output".as_ref(), source))
+}

@@ -1,0 +1,325 @@
+//! `senone score`: files to references and hypotheses, and the report as text.
+//!
+//! Which of the three layouts a file has is seen from its name and its first line: CTM by the ending `.ctm`, a table by a
+//! header with the column `utterance`, else a line per utterance, its name first (Kaldi's `text`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use senone::data::manifest::{Manifest, Utterance};
+use senone::formats::ctm;
+use senone::graph::lexicon::Lexicon;
+use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, compare, score};
+use senone::{Error, Result};
+
+/// Print the phone error rate of decoded phones against a reference
+///
+/// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a
+/// column `utterance`, else as one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are stripped, then
+/// --fold applies, then silence is dropped. The interval is a bootstrap over speakers.
+#[derive(Debug, Args)]
+pub struct ScoreArgs {
+    /// What was said: a manifest with phones or words, a CTM, or lines of text
+    pub reference: PathBuf,
+
+    /// What was decoded: a CTM, a table with the columns utterance and phones, or lines of text
+    pub hypothesis: PathBuf,
+
+    /// Pronunciations of the reference's words; the one that fits best counts. Lines and CTM then hold words, and so does a
+    /// manifest where it has no phones
+    #[arg(long, value_name = "FILE")]
+    pub lexicon: Option<PathBuf>,
+
+    /// Count phone A as B; with nothing after the sign, drop A. May be repeated
+    #[arg(long, value_name = "A=B", value_parser = parse_fold)]
+    pub fold: Vec<(String, String)>,
+
+    /// Labels to drop on both sides, with commas between, in place of the default
+    #[arg(long, value_name = "LABELS", value_delimiter = ',', default_values = ScoreOptions::SILENCE)]
+    pub silence: Vec<String>,
+
+    /// How many substitutions, deletions and insertions to list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub confusions: usize,
+
+    /// List every speaker, worst first
+    #[arg(long)]
+    pub speakers: bool,
+
+    /// Score these hypotheses too, and print the paired 95 % interval of the difference
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+}
+
+fn parse_fold(text: &str) -> std::result::Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((from, to)) if !from.is_empty() => Ok((from.to_owned(), to.to_owned())),
+        _ => Err("expected A=B, two labels".to_owned()),
+    }
+}
+
+/// The text to print.
+///
+/// # Errors
+/// When a file cannot be read or the options contradict each other, and those of [`score()`] and [`compare()`].
+pub fn run(args: &ScoreArgs) -> Result<String> {
+    let options = options(args)?;
+    let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
+    let references = read_references(&args.reference, lexicon.as_ref())?;
+    let report = |path: &Path| score(&references, &read_hypotheses(path)?, &options);
+    let first = report(&args.hypothesis)?;
+    let mut text = first.to_string();
+    if args.speakers {
+        text += &format!("\n{}", first.speaker_table());
+    }
+    if let Some(against) = &args.against {
+        let second = report(against)?;
+        text += &format!("\nagainst {}:\n{second}\n{}", against.display(), compare(&first, &second)?);
+    }
+    Ok(text)
+}
+
+fn options(args: &ScoreArgs) -> Result<ScoreOptions> {
+    let mut fold = BTreeMap::new();
+    for (from, to) in &args.fold {
+        match fold.insert(from.clone(), to.clone()) {
+            Some(other) if other != *to => {
+                return Err(Error::Other(format!("--fold maps {from} to {other} and to {to}: give one of them")));
+            }
+            _ => {}
+        }
+    }
+    let silence = args.silence.iter().cloned().collect();
+    Ok(ScoreOptions { fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
+}
+
+/// How a file lists utterances.
+enum Layout {
+    Ctm,
+    Table(String),
+    Lines(String),
+}
+
+fn layout(path: &Path) -> Result<Layout> {
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("ctm")) {
+        return Ok(Layout::Ctm);
+    }
+    let text = fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+    let text = text.trim_start_matches('\u{feff}').to_owned();
+    let header = text.lines().next().unwrap_or("");
+    let is_table = header.split('\t').any(|column| column.trim() == "utterance");
+    Ok(if is_table { Layout::Table(text) } else { Layout::Lines(text) })
+}
+
+fn read_references(path: &Path, lexicon: Option<&Lexicon>) -> Result<Vec<Reference>> {
+    let rows = match layout(path)? {
+        Layout::Table(_) => return manifest_references(&Manifest::read(path)?, lexicon),
+        Layout::Ctm => read_ctm(path)?,
+        Layout::Lines(text) => read_lines(path, &text)?,
+    };
+    let transcript = |labels: &[String]| match lexicon {
+        Some(lexicon) => pronounce(&labels.join(" "), lexicon),
+        None => Transcript::phones(labels),
+    };
+    let reference = |(name, labels): (String, Vec<String>)| {
+        let transcript = transcript(&labels);
+        Reference { name, speaker: None, transcript }
+    };
+    Ok(rows.into_iter().map(reference).collect())
+}
+
+fn manifest_references(manifest: &Manifest, lexicon: Option<&Lexicon>) -> Result<Vec<Reference>> {
+    let reference = |utterance: &Utterance| {
+        let error = |reason: &str| Error::Manifest {
+            path: manifest.path.clone(),
+            line: utterance.line,
+            reason: format!("utterance {}: {reason}", utterance.name),
+        };
+        let transcript = match (&utterance.phones, &utterance.words, lexicon) {
+            (Some(phones), ..) => Transcript::phones(phones),
+            (None, Some(words), Some(lexicon)) => pronounce(words, lexicon),
+            (None, Some(_), None) => {
+                return Err(error("words without phones: give their pronunciations with --lexicon"));
+            }
+            (None, None, _) => return Err(error("neither phones nor words: a reference needs one of them")),
+        };
+        // The manifest makes an utterance without speaker its own speaker.
+        let speaker = Some(&utterance.speaker).filter(|speaker| **speaker != utterance.name).cloned();
+        Ok(Reference { name: one_field(&utterance.name), speaker, transcript })
+    };
+    manifest.utterances.iter().map(reference).collect()
+}
+
+fn pronounce(words: &str, lexicon: &Lexicon) -> Transcript {
+    let words = lexicon.words_of(words);
+    let unknown: Vec<String> = words.iter().filter(|word| !lexicon.knows(word)).cloned().collect();
+    if !unknown.is_empty() {
+        return Transcript::UnknownWords(unknown);
+    }
+    Transcript::Slots(words.iter().filter_map(|word| lexicon.pronunciations(word)).collect())
+}
+
+fn read_hypotheses(path: &Path) -> Result<Hypotheses> {
+    match layout(path)? {
+        Layout::Ctm => read_ctm(path),
+        Layout::Table(text) => read_table(path, &text),
+        Layout::Lines(text) => read_lines(path, &text),
+    }
+}
+
+fn read_ctm(path: &Path) -> Result<Hypotheses> {
+    let labels = |row: Vec<ctm::TimedLabel>| row.into_iter().map(|timed| timed.label).collect();
+    Ok(ctm::read(path)?.into_iter().map(|(name, row)| (name, labels(row))).collect())
+}
+
+/// The columns `utterance` and `phones` of a table; others do not matter.
+fn read_table(path: &Path, text: &str) -> Result<Hypotheses> {
+    let header: Vec<&str> = text.lines().next().unwrap_or("").split('\t').map(str::trim).collect();
+    let column = |name: &str| {
+        let reason = || format!("the header has no column '{name}', expected the columns utterance and phones");
+        header.iter().position(|&found| found == name).ok_or_else(|| text_error(path, 1, reason()))
+    };
+    let (utterance, phones) = (column("utterance")?, column("phones")?);
+    let mut rows = Hypotheses::new();
+    for (line, number) in text.lines().zip(1..).skip(1).filter(|(line, _)| !line.is_empty()) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        if fields.len() != header.len() {
+            let reason = format!("{} fields: expected {}, as in the header", fields.len(), header.len());
+            return Err(text_error(path, number, reason));
+        }
+        insert(&mut rows, fields[utterance].trim(), fields[phones])
+            .map_err(|reason| text_error(path, number, reason))?;
+    }
+    Ok(rows)
+}
+
+fn read_lines(path: &Path, text: &str) -> Result<Hypotheses> {
+    let mut rows = Hypotheses::new();
+    for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+        let (name, labels) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
+        insert(&mut rows, name, labels).map_err(|reason| text_error(path, number, reason))?;
+    }
+    Ok(rows)
+}
+
+fn insert(rows: &mut Hypotheses, name: &str, labels: &str) -> std::result::Result<(), String> {
+    match rows.insert(one_field(name), labels.split_whitespace().map(str::to_owned).collect()) {
+        Some(_) => Err(format!("utterance {name} is given twice: names must differ")),
+        None => Ok(()),
+    }
+}
+
+/// A name as a CTM has it, without white space.
+fn one_field(name: &str) -> String {
+    name.replace(char::is_whitespace, "_")
+}
+
+fn text_error(path: &Path, line: usize, reason: String) -> Error {
+    Error::TextFile { path: path.to_owned(), line, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use tempfile::TempDir;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        score: ScoreArgs,
+    }
+
+    /// A folder with one corpus in every layout.
+    fn folder() -> TempDir {
+        let folder = TempDir::new().unwrap();
+        let files = [
+            (
+                "ref.tsv",
+                "utterance\taudio\tspeaker\twords\tphones\nu 1\ta.wav\tann\tThe cat.\t\nu2\tb.wav\tbob\tzzz\tB AH1 D\n",
+            ),
+            ("words.tsv", "utterance\taudio\tspeaker\twords\nu 1\ta.wav\tann\tThe cat.\nu2\tb.wav\tbob\tzzz cat\n"),
+            ("bare.tsv", "utterance\taudio\nu1\ta.wav\n"),
+            ("words.dict", "the DH AH0\nthe(2) DH IY0\ncat K AE1 T\n"),
+            (
+                "hyp.ctm",
+                "u_1 1 0.0 0.1 SIL\nu_1 1 0.1 0.1 DH\nu_1 1 0.2 0.1 IY\nu_1 1 0.3 0.1 K\nu_1 1 0.4 0.1 AE\n\
+                u2 1 0.0 0.1 B\nu2 1 0.1 0.1 AH\nu2 1 0.2 0.1 T\n",
+            ),
+            ("hyp.tsv", "phones\tutterance\nDH IY K AE T\tu 1\n\nB AH D\tu2\n"),
+            ("ref.txt", "u_1 DH IY K AE T\nu2 B AH D\n"),
+            ("words.txt", "u_1 the cat\n\nu2 cat\n"),
+            ("twice.txt", "u_1 A\nu_1 B\n"),
+        ];
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    /// What `senone score` prints for `line`, whose words that name a file become paths.
+    fn printed(folder: &TempDir, line: &str) -> std::result::Result<String, String> {
+        let path = |word: &str| Some(folder.path().join(word)).filter(|path| path.exists());
+        let words = line.split_whitespace().map(|word| path(word).unwrap_or_else(|| word.into()).into_os_string());
+        let line = Line::try_parse_from([std::ffi::OsString::from("score")].into_iter().chain(words));
+        run(&line.map_err(|error| error.to_string())?.score).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_layout_gives_the_same_score() {
+        let folder = folder();
+        for reference in ["ref.tsv --lexicon words.dict", "ref.txt"] {
+            let text = printed(&folder, &format!("{reference} hyp.ctm")).unwrap();
+            assert!(text.contains("PER 25.00 %") && text.contains("S 1 (12.50 %)  D 1 (12.50 %)"), "{text}");
+            let text = printed(&folder, &format!("{reference} hyp.tsv")).unwrap();
+            assert!(text.starts_with("PER 0.00 %"), "{text}");
+        }
+        assert!(printed(&folder, "hyp.ctm hyp.ctm").unwrap().starts_with("PER 0.00 %"));
+        let words = printed(&folder, "words.txt hyp.ctm --lexicon words.dict").unwrap();
+        assert!(words.contains("D 1 (12.50 %)") && words.contains("N 8"), "{words}");
+    }
+
+    #[test]
+    fn unknown_words_leave_their_utterance_out() {
+        let text = printed(&folder(), "words.tsv hyp.ctm --lexicon words.dict").unwrap();
+        assert!(text.contains("N 5\n"), "{text}");
+        assert!(text.contains("words of unknown pronunciation, left out (utterances: 1 of 2): u2 (zzz)"), "{text}");
+    }
+
+    #[test]
+    fn options_are_heeded() {
+        let folder = folder();
+        let text = printed(&folder, "ref.txt hyp.ctm --fold T=D --fold AE= --silence SIL,K --speakers").unwrap();
+        assert!(text.contains("folded: AE to nothing, T to D\ndropped as silence: K SIL\n"), "{text}");
+        assert!(
+            text.contains("\nutterance\tPER %\tS\tD\tI\tN\tutterances\nu_1\t33.33\t0\t1\t0\t3\t1\nu2\t0.00"),
+            "{text}"
+        );
+        let text = printed(&folder, "ref.txt hyp.ctm --against hyp.tsv --confusions 0").unwrap();
+        assert!(!text.contains("most frequent"), "{text}");
+        assert!(text.contains("\nPER 25.00 % against 0.00 %: +25.00 points, paired 95 % interval +20.00 to"), "{text}");
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let folder = folder();
+        let cases = [
+            (
+                "words.tsv hyp.ctm",
+                "words.tsv:2: utterance u 1: words without phones: give their pronunciations with --lexicon",
+            ),
+            ("bare.tsv hyp.ctm", "bare.tsv:2: utterance u1: neither phones nor words"),
+            ("ref.txt twice.txt", "twice.txt:2: utterance u_1 is given twice"),
+            ("ref.txt bare.tsv", "bare.tsv:1: the header has no column 'phones'"),
+            ("ref.txt none.ctm", "none.ctm: cannot read"),
+            ("ref.txt hyp.ctm --fold A=B --fold A=C", "--fold maps A to B and to C"),
+            ("ref.txt hyp.ctm --fold A", "expected A=B"),
+        ];
+        for (line, message) in cases {
+            let found = printed(&folder, line).unwrap_err();
+            assert!(found.contains(message), "{line}: {found}");
+        }
+    }
+}

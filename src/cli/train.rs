@@ -1,0 +1,39 @@
+//! `senone train`: recordings and their words to a model.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use senone::Result;
+use senone::train::{self, TrainConfig};
+
+use super::Outcome;
+
+/// `senone train`
+#[derive(Debug, Args)]
+pub struct TrainArgs {
+    /// Settings of the run (train.toml)
+    settings: PathBuf,
+    /// Folder that manifests and lexicon are relative to [default: the folder of the settings]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folder for intermediate results; a run that was stopped goes on from there
+    #[arg(long, value_name = "DIR")]
+    work: PathBuf,
+    /// Folder for the model
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+/// Trains, telling how it goes.
+pub fn run(args: &TrainArgs) -> Result<Outcome> {
+    let config = TrainConfig::read(&args.settings, args.data.as_deref())?;
+    let start = Instant::now();
+    let bundle = train::train(&config, &args.work, &mut |event| {
+        let seconds = start.elapsed().as_secs();
+        eprintln!("[{:3}:{:02}] {event}", seconds / 60, seconds % 60);
+    })?;
+    bundle.save(&args.output)?;
+    eprintln!("{}: written", args.output.display());
+    Ok(Outcome::Complete)
+}

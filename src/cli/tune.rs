@@ -1,0 +1,67 @@
+//! `senone tune`: scales and penalty of a model, chosen on development recordings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use rayon::prelude::*;
+use senone::audio::{self, AudioOptions, Channel};
+use senone::bundle::Bundle;
+use senone::data::manifest::{Manifest, Utterance};
+use senone::decode::posteriors;
+use senone::graph::lexicon::Lexicon;
+use senone::train::{Development, Transcriber, tune};
+use senone::{Error, Result};
+
+use super::Outcome;
+
+/// `senone tune`
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// The model's folder; its bundle.toml gets the settings found
+    model: PathBuf,
+    /// Manifest of development utterances: never the ones that the model is tested on
+    manifest: PathBuf,
+    /// Pronunciations, for utterances without phones
+    #[arg(long, value_name = "FILE")]
+    lexicon: PathBuf,
+}
+
+/// Tunes and stores what was found.
+pub fn run(args: &TuneArgs) -> Result<Outcome> {
+    let bundle = Arc::new(Bundle::open(&args.model)?);
+    let set = development(&bundle, args)?;
+    let tuned = tune(&bundle, &set, &mut |event| eprintln!("{event}"))?;
+    let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
+    bundle.description.search = tuned.settings;
+    bundle.save_description(&args.model)?;
+    eprintln!("phone error {:.2} % on {} utterances; written to {}", 100.0 * tuned.errors.rate(), set.len(), args.model.display());
+    Ok(Outcome::Complete)
+}
+
+fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
+    let lexicon = Lexicon::read(&args.lexicon)?;
+    let mut transcriber = Transcriber::new(&lexicon, "");
+    let mut wanted = Vec::new();
+    for utterance in Manifest::read(&args.manifest)?.utterances {
+        let before = transcriber.unknown().len();
+        match transcriber.words(&utterance) {
+            Ok(words) if transcriber.unknown().len() == before => wanted.push((utterance, words)),
+            Ok(_) => eprintln!("senone: left out {}: it has a word that the lexicon lacks", utterance.name),
+            Err(error) => eprintln!("senone: left out {}: {error}", utterance.name),
+        }
+    }
+    wanted
+        .into_par_iter()
+        .map(|(utterance, words)| {
+            let posteriors = read(bundle, &utterance)?;
+            Ok(Development { name: utterance.name, posteriors, words })
+        })
+        .collect()
+}
+
+fn read(bundle: &Bundle, utterance: &Utterance) -> Result<senone::emission::LogPosteriors> {
+    let rate = bundle.description.features.sample_rate_hz;
+    let audio = audio::read(&utterance.audio, &AudioOptions { sample_rate_hz: rate, channel: Channel::Mix })?;
+    posteriors(bundle, &audio.samples)
+}

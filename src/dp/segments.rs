@@ -1,0 +1,62 @@
+//! From a state per frame to labelled stretches of frames.
+
+use crate::graph::Graph;
+use crate::symbols::{StateId, SymbolId, WordId};
+
+/// A symbol and the search frames that it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentSpan {
+    /// The label.
+    pub symbol: SymbolId,
+    /// The word that ends with this segment.
+    pub word: Option<WordId>,
+    /// First search frame.
+    pub start: usize,
+    /// First search frame after it (exclusive).
+    pub end: usize,
+}
+
+/// Collapses the path `states`, one per search frame, to its segments: without gaps, in time order.
+pub fn segments(graph: &Graph, states: &[StateId]) -> Vec<SegmentSpan> {
+    let mut spans: Vec<SegmentSpan> = Vec::new();
+    for (frame, &state) in states.iter().enumerate() {
+        let (symbol, word) = (graph.state(state).symbol, graph.word(state));
+        match spans.last_mut() {
+            Some(span) if !graph.enters(states[frame - 1], state) => (span.end, span.word) = (frame + 1, word),
+            _ => spans.push(SegmentSpan { symbol, word, start: frame, end: frame + 1 }),
+        }
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc as Shared;
+
+    use super::*;
+    use crate::graph::{GraphBuilder, State};
+    use crate::symbols::PdfId;
+
+    fn span(symbol: u32, word: Option<u32>, range: std::ops::Range<usize>) -> SegmentSpan {
+        SegmentSpan { symbol: SymbolId(symbol), word: word.map(WordId), start: range.start, end: range.end }
+    }
+
+    #[test]
+    fn a_segment_begins_where_the_graph_says() {
+        let mut builder = GraphBuilder::new(Shared::new(["a", "b"].into_iter().collect()), 1, 0);
+        let mut state = |symbol, entry, restarts, word: Option<u32>| {
+            let (symbol, word) = (SymbolId(symbol), word.map(WordId));
+            builder.state(State { pdf: PdfId(0), symbol, entry, restarts, word })
+        };
+        let (a1, a2) = (state(0, true, false, None), state(0, false, false, Some(7)));
+        let b = state(1, true, true, None);
+        let graph = builder.build().unwrap();
+
+        assert_eq!(segments(&graph, &[]), []);
+        assert_eq!(segments(&graph, &[a1, a1, a2, a1]), [span(0, Some(7), 0..3), span(0, None, 3..4)]);
+        assert_eq!(
+            segments(&graph, &[a1, a2, b, b]),
+            [span(0, Some(7), 0..2), span(1, None, 2..3), span(1, None, 3..4)]
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! The best path, exactly, and what a given path scores.
+
+use super::plan::{Plan, Step};
+use super::semiring::{Max, Semiring};
+use super::trellis::forward;
+use crate::emission::Emissions;
+use crate::symbols::StateId;
+use crate::{Error, Result};
+
+/// A legal state sequence and its score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Path {
+    /// F(x, y), natural log.
+    pub score: f64,
+    /// The state of each search frame.
+    pub states: Vec<StateId>,
+}
+
+/// The path with the highest score; of equals, the one that is in the lower state where they last differ.
+///
+/// Holds `[T x S]` scores and no back-pointers: the predecessor is the one that gives the stored score again
+/// (Viterbi 1967; Rabiner 1989, eq. 32-35).
+///
+/// # Errors
+/// [`Error::PdfCount`]; [`Error::NoPath`] when no path has this many frames (none has zero); [`Error::Impossible`] when
+/// all of them meet a score of minus infinity.
+pub fn viterbi(plan: &Plan, emissions: &Emissions) -> Result<Path> {
+    let trellis = forward::<Max>(plan, emissions)?;
+    let last = trellis.frames() - 1;
+    let mut states = vec![winner(&plan.finals, trellis.frame(last)); trellis.frames()];
+    // y_{t-1} = argmax_r (alpha[t-1, r] + arc(r -> y_t))
+    for frame in (0..last).rev() {
+        states[frame] = winner(plan.incoming.row(states[frame + 1].index()), trellis.frame(frame));
+    }
+    Ok(Path { score: path_score(plan, emissions, &states)?, states })
+}
+
+/// The state whose step is best, the lowest of equals.
+fn winner(row: &[Step], scores: &[f32]) -> StateId {
+    giver(row, scores, Max::join(row, scores))
+}
+
+/// The state whose step gives the score `best` that `row` was joined to, the lowest of equals.
+pub(super) fn giver(row: &[Step], scores: &[f32], best: f32) -> StateId {
+    let found = row.iter().find(|step| scores[step.state.index()] + step.score == best);
+    found.expect("a live cell has a live predecessor").state
+}
+
+/// F(x, y) of the path `states`:
+///
+/// ```text
+/// start(y_1) + sum_t emission[t, pdf(y_t)] + sum_t arc(y_{t-1} -> y_t) + final(y_T)
+/// ```
+///
+/// # Errors
+/// [`Error::PdfCount`]; [`Error::Shape`] when there is not one state per frame; [`Error::Other`] when a step is not legal.
+pub fn path_score(plan: &Plan, emissions: &Emissions, states: &[StateId]) -> Result<f64> {
+    plan.check(emissions)?;
+    if states.len() != emissions.frames() {
+        return Err(Error::Shape { what: "states of a path", expected: emissions.frames(), found: states.len() });
+    }
+    let (Some(&first), Some(&last)) = (states.first(), states.last()) else {
+        return Err(plan.no_path(0, 0));
+    };
+    let mut score = edge(&plan.starts, first, "begin")? + edge(&plan.finals, last, "end")?;
+    for (frame, state) in states.iter().enumerate() {
+        score += f64::from(emissions.frame(frame)[plan.pdfs[state.index()] as usize]);
+    }
+    for pair in states.windows(2) {
+        let position = arc_position(plan, pair[0], pair[1])
+            .ok_or_else(|| Error::Other(format!("no arc leads from state {} to state {}", pair[0], pair[1])))?;
+        score += f64::from(plan.arc_score(position));
+    }
+    Ok(score)
+}
+
+/// The position of the arc `from -> to` in [`Graph::all_arcs`](crate::graph::Graph::all_arcs).
+pub(super) fn arc_position(plan: &Plan, from: StateId, to: StateId) -> Option<usize> {
+    let range = plan.graph().arc_range(from);
+    plan.outgoing.row(from.index()).binary_search_by_key(&to, |step| step.state).ok().map(|found| range.start + found)
+}
+
+fn edge(edge: &[Step], state: StateId, verb: &str) -> Result<f64> {
+    edge.binary_search_by_key(&state, |step| step.state)
+        .map(|found| f64::from(edge[found].score))
+        .map_err(|_| Error::Other(format!("no path may {verb} in state {state}")))
+}

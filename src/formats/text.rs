@@ -1,0 +1,90 @@
+//! Columns for people: `start end label`, in seconds. One row is one segment of the first tier; then follow its
+//! confidence, when one was computed, and the labels of the other tiers on the row where they begin.
+//!
+//! ```text
+//!  0.000   0.100  SIL
+//!  0.100   0.210  HH   hi
+//!  0.210   0.500  AY
+//!  0.500  10.500  SIL
+//! ```
+
+use std::io;
+
+use super::Milliseconds;
+use crate::alignment::{Alignment, Segment, Tier};
+
+/// Writes the name of an utterance on a line of its own, for files that hold several.
+///
+/// # Errors
+/// What `out` refuses.
+pub fn write_heading(utterance: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    writeln!(out, "{utterance}:")
+}
+
+/// Writes the rows of `alignment`.
+///
+/// # Errors
+/// What `out` refuses.
+pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
+    let Some((first, others)) = alignment.tiers.split_first() else { return Ok(()) };
+    let seconds = |samples| Milliseconds::of(alignment, samples);
+    let last = first.segments.iter().map(|segment| segment.end).max().unwrap_or_default();
+    let time_width = seconds(last).to_string().len();
+    let label_width = first.segments.iter().map(|segment| segment.label.chars().count()).max().unwrap_or_default();
+    let known = first.segments.iter().any(|segment| segment.confidence.is_some());
+    let mut begun = 0;
+    for segment in &first.segments {
+        let (start, end) = (seconds(segment.start), seconds(segment.end));
+        let mut row = format!("{start:>time_width$}  {end:>time_width$}  {:<label_width$}", segment.label);
+        if known {
+            row += &segment.confidence.map_or_else(|| " ".repeat(7), |value| format!("  {value:.3}"));
+        }
+        for tier in others {
+            row += "  ";
+            row += &labels_begun(tier, begun, segment);
+        }
+        begun = segment.end;
+        writeln!(out, "{}", row.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The labels of `tier` that begin from sample `begun` on and before the end of `row`.
+fn labels_begun(tier: &Tier, begun: u64, row: &Segment) -> String {
+    let within = begun..row.end;
+    let labels: Vec<&str> = tier
+        .segments
+        .iter()
+        .filter(|segment| within.contains(&segment.start))
+        .map(|segment| segment.label.as_str())
+        .collect();
+    labels.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{greeting, written};
+    use super::*;
+
+    #[test]
+    fn rows_are_aligned_and_words_stand_where_they_begin() {
+        let text = written(|out| write(&greeting(), out));
+        let expected = " 0.000   0.100  SIL\n 0.100   0.210  HH   hi\n 0.210   0.500  AY\n 0.500  10.500  SIL\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_known_confidence_has_a_column() {
+        let mut alignment = greeting();
+        alignment.tiers[0].segments[1].confidence = Some(0.5);
+        let text = written(|out| write(&alignment, out));
+        assert!(text.contains("HH   0.500  hi\n"), "{text}");
+    }
+
+    #[test]
+    fn nothing_found_is_nothing_written() {
+        let mut alignment = greeting();
+        alignment.tiers.clear();
+        assert_eq!(written(|out| write(&alignment, out)), "");
+    }
+}

@@ -1,0 +1,161 @@
+//! The full graph: every legal sequence, each symbol once, or once for every history that an n-gram tells apart.
+
+use std::collections::BTreeMap;
+
+use super::Graph;
+use super::lattice::{Lattice, Link, MOST_ARCS, too_large};
+use super::ngram::{HistoryId, Ngram};
+use super::spec::GraphSpec;
+use crate::symbols::SymbolId;
+use crate::{Error, Result};
+
+impl GraphSpec {
+    /// The graph of every legal sequence, with the n-gram that `[lm]` names, if it names one.
+    ///
+    /// # Errors
+    /// Those of reading the n-gram, and those of [`GraphSpec::compile_with`].
+    pub fn compile(&self) -> Result<Graph> {
+        let Some(lm) = self.lm() else { return self.compile_with(None) };
+        let text = std::fs::read_to_string(&lm.path).map_err(|source| Error::io("read", &lm.path, source))?;
+        let ngram = Ngram::parse_arpa(&lm.path, &text, self.symbols())?;
+        self.compile_with(Some((&ngram, lm.scale)))
+    }
+
+    /// The graph of every legal sequence, without the n-gram of `[lm]` but with `lm`: an n-gram and the factor on its scores.
+    ///
+    /// Without an n-gram the states are in symbol order. With one, symbols are laid out once for each history after them:
+    ///
+    /// `fixed(b | h, a) = scale * log P(b | h)`, where `h` is the history that the n-gram keeps of all up to and with `a`;
+    ///
+    /// a start has the score after the n-gram's start, an end the score of its end. A symbol that the n-gram does not know (a
+    /// pause, as a rule) leaves the history as it is and scores nothing. What the n-gram gives probability 0 is absent.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when the graph would have more than 50 million arcs, when the n-gram is over other symbols, or when it
+    /// leaves no legal sequence; [`Error::Setting`] when the factor is negative or not finite.
+    pub fn compile_with(&self, lm: Option<(&Ngram, f32)>) -> Result<Graph> {
+        let Some((ngram, scale)) = lm else { return self.legal_pairs_only().expand(self) };
+        if ngram.symbols() != self.symbols() {
+            return Err(Error::Other("the n-gram and the graph have different symbols".into()));
+        }
+        if !(scale.is_finite() && scale >= 0.0) {
+            let expected = "a finite number of 0 or more";
+            return Err(Error::Setting { key: "scale of the n-gram", value: scale.to_string(), expected });
+        }
+        let mut histories = Histories { spec: self, ngram, scale, places: BTreeMap::new(), net: Lattice::default() };
+        histories.expand()?;
+        let none = || Error::Other("the n-gram gives every legal sequence of the graph probability 0".into());
+        histories.net.trimmed().ok_or_else(none)?.expand(self)
+    }
+
+    /// One segment a symbol: the last symbol is all the history there is.
+    pub(super) fn legal_pairs_only(&self) -> Lattice {
+        let mut net = Lattice::default();
+        for symbol in self.symbols().ids() {
+            net.segment(symbol, None);
+        }
+        for from in self.symbols().ids() {
+            let link = |&(to, _): &(SymbolId, f32)| Link { from: from.index(), to: to.index(), fixed: 0.0 };
+            net.links.extend(self.successors(from).iter().map(link));
+        }
+        net.starts = self.starts().iter().map(|symbol| (symbol.index(), 0.0)).collect();
+        net.ends = self.ends().iter().map(|symbol| (symbol.index(), 0.0)).collect();
+        net
+    }
+}
+
+/// The net of symbols by history, as far as it is laid out.
+struct Histories<'a> {
+    spec: &'a GraphSpec,
+    ngram: &'a Ngram,
+    scale: f32,
+    /// The segment of a symbol and the history after it.
+    places: BTreeMap<(HistoryId, SymbolId), usize>,
+    net: Lattice,
+}
+
+impl Histories<'_> {
+    /// Breadth first from the starts: segments are numbered as they are met.
+    fn expand(&mut self) -> Result<()> {
+        let mut open = vec![];
+        for &symbol in self.spec.starts() {
+            if let Some((segment, fixed)) = self.enter(self.ngram.start(), symbol, &mut open) {
+                self.net.starts.push((segment, fixed));
+            }
+        }
+        let mut next = 0;
+        while let Some(&(history, symbol)) = open.get(next) {
+            let end = self.scale * self.ngram.end(history);
+            if end.is_finite() && self.spec.ends().binary_search(&symbol).is_ok() {
+                self.net.ends.push((next, end));
+            }
+            for &(to, _) in self.spec.successors(symbol) {
+                if let Some((to, fixed)) = self.enter(history, to, &mut open) {
+                    self.net.links.push(Link { from: next, to, fixed });
+                }
+            }
+            if self.net.links.len() > MOST_ARCS {
+                return Err(too_large(self.net.links.len()));
+            }
+            next += 1;
+        }
+        Ok(())
+    }
+
+    /// The segment of `symbol` said after `history`, and what the n-gram adds; `None` when it gives probability 0.
+    fn enter(
+        &mut self,
+        history: HistoryId,
+        symbol: SymbolId,
+        open: &mut Vec<(HistoryId, SymbolId)>,
+    ) -> Option<(usize, f32)> {
+        let (score, after) = match self.ngram.knows(symbol) {
+            true => (self.ngram.score(history, symbol), self.ngram.next(history, symbol)),
+            false => (0.0, history),
+        };
+        if !score.is_finite() {
+            return None;
+        }
+        let segment = *self.places.entry((after, symbol)).or_insert_with(|| {
+            open.push((after, symbol));
+            self.net.segment(symbol, None)
+        });
+        Some((segment, self.scale * score))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const TEXT: &str = "format = 1\n[classes]\nall = ['a', 'b']\n[boundary]\nstart = 'a'\nend = 'b'\n\
+        [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = 0.5\n";
+
+    fn arpa(spec: &GraphSpec, unigrams: &str) -> Ngram {
+        let text = format!("\\data\\\nngram 1={}\n\\1-grams:\n{unigrams}\n\\end\\\n", unigrams.lines().count());
+        Ngram::parse_arpa(Path::new("test.arpa"), &text, spec.symbols()).unwrap()
+    }
+
+    #[test]
+    fn what_the_n_gram_excludes_is_absent() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        let ends = arpa(&spec, "-0.3\t</s>\n-0.3\ta\n-0.3\tb");
+        assert_eq!(spec.compile_with(Some((&ends, 1.0))).unwrap().len(), 4);
+        let endless = arpa(&spec, "-99\t</s>\n-0.3\ta\n-0.3\tb");
+        let error = spec.compile_with(Some((&endless, 1.0))).unwrap_err();
+        assert!(error.to_string().contains("every legal sequence"), "{error}");
+    }
+
+    #[test]
+    fn an_n_gram_must_fit() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        let other = GraphSpec::parse(&TEXT.replace("['a', 'b']", "['b', 'a']")).unwrap();
+        let ngram = arpa(&other, "-0.3\t</s>\n-0.3\ta\n-0.3\tb");
+        assert!(spec.compile_with(Some((&ngram, 1.0))).is_err());
+        for scale in [-1.0, f32::NAN, f32::INFINITY] {
+            assert!(matches!(other.compile_with(Some((&ngram, scale))), Err(Error::Setting { .. })));
+        }
+    }
+}

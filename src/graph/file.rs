@@ -1,0 +1,172 @@
+//! What a graph file says, word for word: sections in file order, names with their places, nothing resolved yet.
+
+use super::source::{Name, Source, Table, Value};
+use crate::Result;
+
+/// The sections of a graph file.
+#[derive(Debug)]
+pub(super) struct GraphFile {
+    pub name: String,
+    pub optional: Vec<Name>,
+    pub vars: Vec<Group>,
+    pub classes: Vec<Group>,
+    pub start: Side,
+    pub end: Side,
+    pub allow: Vec<Rule>,
+    pub forbid: Vec<Rule>,
+    pub default_topology: TopologyFile,
+    pub topologies: Vec<TopologyFile>,
+    pub lm: Option<LmFile>,
+}
+
+/// A variable with its values, or a class with its members.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub name: Name,
+    pub members: Vec<Name>,
+}
+
+/// One list of a rule or of `[boundary]`, with its place.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub at: usize,
+    pub names: Vec<Name>,
+}
+
+/// An `[[allow]]` or `[[forbid]]`.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub at: usize,
+    pub from: Side,
+    pub to: Side,
+    pub weight: f32,
+}
+
+/// How long a state lasts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Dwell {
+    /// `self_loop = p`.
+    Probability(f32),
+    /// `self_loop = false`.
+    OneFrame,
+}
+
+/// A `[topology.NAME]`: what it overrides, with the places of the values.
+#[derive(Debug)]
+pub(super) struct TopologyFile {
+    pub name: Name,
+    pub states: Option<usize>,
+    pub min_frames: Option<usize>,
+    pub dwell: Option<Dwell>,
+}
+
+/// The `[lm]`.
+#[derive(Debug)]
+pub(super) struct LmFile {
+    pub file: Name,
+    pub scale: f32,
+}
+
+const TOP_KEYS: [&str; 10] =
+    ["format", "name", "optional", "vars", "classes", "boundary", "allow", "forbid", "topology", "lm"];
+
+/// More frames than any symbol needs; keeps a slip of the finger from filling the memory.
+const MOST_FRAMES: usize = 1000;
+
+impl GraphFile {
+    /// Reads the sections of `source`.
+    pub fn read(source: &Source) -> Result<Self> {
+        let top = source.top(&TOP_KEYS)?;
+        check_format(source, &top)?;
+        let boundary = source.table(top.need("boundary", "the file")?, &["start", "end"])?;
+        let (default_topology, topologies) = topologies(source, top.need("topology", "the file")?)?;
+        Ok(Self {
+            name: top.get("name").map_or(Ok(String::new()), |v| source.name(v, "a string").map(|name| name.text))?,
+            optional: top.get("optional").map_or(Ok(vec![]), |v| source.names(v))?,
+            vars: top.get("vars").map_or(Ok(vec![]), |v| groups(source, v))?,
+            classes: groups(source, top.need("classes", "the file")?)?,
+            start: side(source, boundary.need("start", "[boundary]")?)?,
+            end: side(source, boundary.need("end", "[boundary]")?)?,
+            allow: rules(source, top.get("allow"), "[[allow]]", &["from", "to", "weight"])?,
+            forbid: rules(source, top.get("forbid"), "[[forbid]]", &["from", "to"])?,
+            default_topology,
+            topologies,
+            lm: top.get("lm").map(|v| lm(source, v)).transpose()?,
+        })
+    }
+}
+
+fn check_format(source: &Source, top: &Table) -> Result<()> {
+    let value = top.need("format", "the file")?;
+    match source.count(value, 1..=1) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(source.wrong(value, "1 (the format that this version reads)")),
+    }
+}
+
+fn groups(source: &Source, value: &Value) -> Result<Vec<Group>> {
+    let table = source.any_table(value)?;
+    table.entries.iter().map(|(name, value)| Ok(Group { name: name.clone(), members: source.names(value)? })).collect()
+}
+
+fn side(source: &Source, value: &Value) -> Result<Side> {
+    Ok(Side { at: value.span().start, names: source.names(value)? })
+}
+
+fn rules(source: &Source, value: Option<&Value>, title: &str, keys: &[&str]) -> Result<Vec<Rule>> {
+    let tables = value.map_or(Ok(vec![]), |value| source.tables(value, keys))?;
+    let rule = |table: Table| {
+        let weight = table.get("weight").map(|v| source.number(v, "a finite number, a natural logarithm"));
+        let symbols = |key: &str| match side(source, table.need(key, title)?)? {
+            Side { at, names } if names.is_empty() => Err(source.error(at, format!("`{key}` names no symbol"))),
+            some => Ok(some),
+        };
+        Ok(Rule {
+            at: table.at,
+            from: symbols("from")?,
+            to: symbols("to")?,
+            weight: weight.transpose()?.unwrap_or(0.0),
+        })
+    };
+    tables.into_iter().map(rule).collect()
+}
+
+fn topologies(source: &Source, value: &Value) -> Result<(TopologyFile, Vec<TopologyFile>)> {
+    let table = source.any_table(value)?;
+    let mut all: Vec<TopologyFile> =
+        table.entries.iter().map(|(name, value)| topology(source, name, value)).collect::<Result<_>>()?;
+    match all.iter().position(|topology| topology.name.text == "default") {
+        Some(place) => Ok((all.remove(place), all)),
+        None => Err(source.error(table.at, "the file has no [topology.default]")),
+    }
+}
+
+fn topology(source: &Source, name: &Name, value: &Value) -> Result<TopologyFile> {
+    let table = source.table(value, &["states", "min_frames", "self_loop"])?;
+    let count = |key| table.get(key).map(|value| source.count(value, 1..=MOST_FRAMES)).transpose();
+    Ok(TopologyFile {
+        name: name.clone(),
+        states: count("states")?,
+        min_frames: count("min_frames")?,
+        dwell: table.get("self_loop").map(|value| dwell(source, value)).transpose()?,
+    })
+}
+
+fn dwell(source: &Source, value: &Value) -> Result<Dwell> {
+    if value.get_ref().as_bool() == Some(false) {
+        return Ok(Dwell::OneFrame);
+    }
+    let expected = "a probability above 0 and below 1, or false";
+    let p = source.number(value, expected)?;
+    if p > 0.0 && p < 1.0 { Ok(Dwell::Probability(p)) } else { Err(source.wrong(value, expected)) }
+}
+
+fn lm(source: &Source, value: &Value) -> Result<LmFile> {
+    let table = source.table(value, &["file", "scale"])?;
+    let expected = "a number of 0 or more";
+    let scale = table.get("scale").map_or(Ok(1.0), |value| match source.number(value, expected)? {
+        scale if scale >= 0.0 => Ok(scale),
+        _ => Err(source.wrong(value, expected)),
+    })?;
+    Ok(LmFile { file: source.name(table.need("file", "[lm]")?, "the path of an ARPA file")?, scale })
+}

@@ -1,0 +1,222 @@
+//! Symbols in a net: the step between a constraint and its states. The full graph and every transcript graph are first a net of
+//! segments and links, which one function lays out as states and arcs.
+
+use super::spec::GraphSpec;
+use super::{Arc, Boundary, Graph, GraphBuilder, State};
+use crate::symbols::{StateId, SymbolId, TransitionId, WordId};
+use crate::{Error, Result};
+
+/// More arcs than a graph may have: each takes some 50 bytes while it is built.
+pub(super) const MOST_ARCS: usize = 50_000_000;
+
+/// One place of a symbol in the net.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Segment {
+    pub symbol: SymbolId,
+    /// The word whose pronunciation ends with this segment.
+    pub word: Option<WordId>,
+}
+
+/// A step from one segment to another, with what the language model adds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Link {
+    pub from: usize,
+    pub to: usize,
+    pub fixed: f32,
+}
+
+/// Segments, the links between them, and where a sequence may begin and end (with what the language model adds).
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lattice {
+    pub segments: Vec<Segment>,
+    pub links: Vec<Link>,
+    pub starts: Vec<(usize, f32)>,
+    pub ends: Vec<(usize, f32)>,
+}
+
+/// The states of one segment: entered by the first, left from `exits`.
+struct Chain {
+    entry: StateId,
+    exits: std::ops::Range<usize>,
+}
+
+impl Lattice {
+    /// Adds a segment.
+    pub fn segment(&mut self, symbol: SymbolId, word: Option<WordId>) -> usize {
+        self.segments.push(Segment { symbol, word });
+        self.segments.len() - 1
+    }
+
+    /// Adds the link `from -> to` if the graph allows the pair.
+    pub fn link_legal(&mut self, spec: &GraphSpec, from: usize, to: usize) {
+        if spec.follows(self.segments[from].symbol, self.segments[to].symbol) {
+            self.links.push(Link { from, to, fixed: 0.0 });
+        }
+    }
+
+    /// Which segments a start leads to.
+    pub fn reached(&self) -> Vec<bool> {
+        let steps = self.links.iter().map(|link| (link.from, link.to));
+        reach(self.segments.len(), self.starts.iter().map(|start| start.0), steps)
+    }
+
+    /// Which segments lead to an end.
+    pub fn ending(&self) -> Vec<bool> {
+        let steps = self.links.iter().map(|link| (link.to, link.from));
+        reach(self.segments.len(), self.ends.iter().map(|end| end.0), steps)
+    }
+
+    /// The part that lies on some way from a start to an end; `None` when there is no such way.
+    pub fn trimmed(&self) -> Option<Self> {
+        let mut place = vec![None; self.segments.len()];
+        let mut kept = Self::default();
+        for (segment, (reached, ending)) in self.reached().into_iter().zip(self.ending()).enumerate() {
+            if reached && ending {
+                place[segment] = Some(kept.segments.len());
+                kept.segments.push(self.segments[segment]);
+            }
+        }
+        let ends = |ends: &[(usize, f32)]| ends.iter().filter_map(|&(s, fixed)| Some((place[s]?, fixed))).collect();
+        let link = |link: &Link| Some(Link { from: place[link.from]?, to: place[link.to]?, fixed: link.fixed });
+        kept.starts = ends(&self.starts);
+        kept.ends = ends(&self.ends);
+        kept.links = self.links.iter().filter_map(link).collect();
+        (!kept.segments.is_empty()).then_some(kept)
+    }
+
+    /// Which segments may follow themselves at once.
+    fn repeating(&self) -> Vec<bool> {
+        let mut repeating = vec![false; self.segments.len()];
+        self.links.iter().filter(|link| link.from == link.to).for_each(|link| repeating[link.from] = true);
+        repeating
+    }
+
+    /// Lays the net out as states and arcs.
+    ///
+    /// A segment is a chain of its topology's positions. A one-position symbol that both dwells and may follow itself at once
+    /// gets two states with the same pdf, one to enter and one to dwell in, so that at most one arc joins two states.
+    pub fn expand(&self, spec: &GraphSpec) -> Result<Graph> {
+        let repeating = self.repeating();
+        self.check_size(spec, &repeating, MOST_ARCS)?;
+        let mut builder = GraphBuilder::new(spec.symbols().clone(), spec.pdfs(), spec.transitions());
+        let chains: Vec<Chain> = (self.segments.iter().zip(&repeating))
+            .map(|(segment, &repeats)| segment.chain(spec, repeats, &mut builder))
+            .collect();
+        for link in &self.links {
+            let pair = spec.pair(self.segments[link.from].symbol, self.segments[link.to].symbol);
+            let transition = pair.ok_or_else(|| Error::Other("a link that the graph forbids".into()))?;
+            for exit in chains[link.from].exits.clone() {
+                let arc = Arc { to: chains[link.to].entry, transition, fixed: link.fixed };
+                builder.arc(StateId::from_index(exit), arc);
+            }
+        }
+        for &(segment, fixed) in &self.starts {
+            let transition = spec.parameters.start(self.segments[segment].symbol);
+            builder.start(Boundary { state: chains[segment].entry, transition, fixed });
+        }
+        for &(segment, fixed) in &self.ends {
+            let transition = spec.parameters.end(self.segments[segment].symbol);
+            for exit in chains[segment].exits.clone() {
+                builder.end(Boundary { state: StateId::from_index(exit), transition, fixed });
+            }
+        }
+        builder.build()
+    }
+
+    /// Counts the arcs before they are made: at most two from each state within segments, and one from each exit per link.
+    fn check_size(&self, spec: &GraphSpec, repeating: &[bool], most: usize) -> Result<()> {
+        let states = |segment: usize| {
+            let topology = spec.topology(self.segments[segment].symbol);
+            topology.min_frames() + usize::from(splits(spec, &self.segments[segment], repeating[segment]))
+        };
+        let exits = |segment: usize| 1 + usize::from(splits(spec, &self.segments[segment], repeating[segment]));
+        let within: usize = (0..self.segments.len()).map(|segment| 2 * states(segment)).sum();
+        let between: usize = self.links.iter().map(|link| exits(link.from)).sum();
+        if within + between > most { Err(too_large(within + between)) } else { Ok(()) }
+    }
+}
+
+/// The error of a graph beyond [`MOST_ARCS`].
+pub(super) fn too_large(arcs: usize) -> Error {
+    let advice = "use a smaller language model, or fewer symbols and frames";
+    Error::Other(format!("the graph would have {arcs} arcs or more, the most is {MOST_ARCS}: {advice}"))
+}
+
+/// Whether a segment needs a state to enter and another to dwell in.
+fn splits(spec: &GraphSpec, segment: &Segment, repeats: bool) -> bool {
+    let topology = spec.topology(segment.symbol);
+    repeats && topology.min_frames() == 1 && topology.self_loop().is_some()
+}
+
+impl Segment {
+    fn chain(&self, spec: &GraphSpec, repeats: bool, builder: &mut GraphBuilder) -> Chain {
+        let (symbol, topology) = (self.symbol, spec.topology(self.symbol));
+        let positions = topology.min_frames();
+        let first = builder.len();
+        for position in 0..positions {
+            let last = position + 1 == positions;
+            builder.state(State {
+                pdf: spec.pdf(symbol, topology.pdf(position)),
+                symbol,
+                entry: position == 0,
+                restarts: repeats && positions == 1,
+                word: self.word.filter(|_| last),
+            });
+        }
+        let split = splits(spec, self, repeats);
+        if split {
+            let pdf = spec.pdf(symbol, 0);
+            builder.state(State { pdf, symbol, entry: false, restarts: false, word: self.word });
+        }
+        let mut arc = |from: usize, to: usize, transition: TransitionId| {
+            builder.arc(StateId::from_index(from), Arc { to: StateId::from_index(to), transition, fixed: 0.0 });
+        };
+        for position in 0..positions {
+            let state = first + position;
+            let self_loop = spec.parameters.self_loop(symbol, position);
+            if split {
+                arc(state, state + 1, self_loop);
+                arc(state + 1, state + 1, self_loop);
+            } else if self_loop.is_some() {
+                arc(state, state, self_loop);
+            }
+            if position + 1 < positions {
+                arc(state, state + 1, spec.parameters.next(symbol, position));
+            }
+        }
+        let last = first + positions - 1;
+        Chain { entry: StateId::from_index(first), exits: last..last + 1 + usize::from(split) }
+    }
+}
+
+/// What can be reached from `from` by `steps` among `count` things.
+fn reach(count: usize, from: impl Iterator<Item = usize>, steps: impl Iterator<Item = (usize, usize)>) -> Vec<bool> {
+    let mut rows: Vec<Vec<usize>> = vec![vec![]; count];
+    steps.for_each(|(from, to)| rows[from].push(to));
+    let mut reached = vec![false; count];
+    let mut open: Vec<usize> = from.collect();
+    while let Some(next) = open.pop() {
+        if !std::mem::replace(&mut reached[next], true) {
+            open.extend(&rows[next]);
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// a and b, each to enter and to dwell in: 2 * 4 arcs at most within, 2 * 4 between.
+    #[test]
+    fn arcs_are_counted_before_they_are_made() {
+        let text = "format = 1\n[classes]\nall = ['a', 'b']\n[boundary]\nstart = '*'\nend = '*'\n\
+            [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = 0.5\n";
+        let spec = GraphSpec::parse(text).unwrap();
+        let net = spec.legal_pairs_only();
+        assert!(net.check_size(&spec, &net.repeating(), 16).is_ok());
+        let error = net.check_size(&spec, &net.repeating(), 15).unwrap_err();
+        assert!(error.to_string().starts_with("the graph would have 16 arcs or more"), "{error}");
+        assert_eq!(spec.compile().unwrap().arc_count(), 12);
+    }
+}

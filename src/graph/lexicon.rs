@@ -1,0 +1,359 @@
+//! How words are pronounced.
+//!
+//! A dictionary in the format of the CMU Pronouncing Dictionary comes in; words of transcripts are looked up in it on their way
+//! to a transcript graph, and all its words when a graph is over words. Possessives and plurals of its words are derived.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::symbols::{SymbolId, SymbolTable};
+use crate::{Error, Result};
+
+/// Words with their pronunciations. Words are lower case; looking one up ignores case.
+#[derive(Debug, Clone)]
+pub struct Lexicon {
+    path: PathBuf,
+    phones: SymbolTable,
+    entries: BTreeMap<String, Vec<Pronunciation>>,
+}
+
+#[derive(Debug, Clone)]
+struct Pronunciation {
+    /// In the lexicon's own numbering.
+    phones: Vec<SymbolId>,
+    /// One-based.
+    line: usize,
+}
+
+impl Lexicon {
+    /// Reads the dictionary at `path`, see [`Lexicon::parse`].
+    ///
+    /// # Errors
+    /// [`Error::Io`] when it cannot be read as UTF-8, and those of [`Lexicon::parse`].
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads the `text` of a dictionary; `path` is for messages.
+    ///
+    /// A line is a word and its phones, with spaces or tabs between. Further pronunciations are further lines, the word repeated
+    /// as it is or as `word(2)`. `;;;` begins a comment line and ` # ` a comment after an entry. The stress digits of ARPABET
+    /// vowels (`AH0`) are taken off, other digits (`ang4`) stay; pronunciations that are then equal are kept once.
+    ///
+    /// # Errors
+    /// [`Error::TextFile`] when a line has no word or no phones, or when there is no entry at all.
+    pub fn parse(path: &Path, text: &str) -> Result<Self> {
+        let mut lexicon = Self { path: path.to_owned(), phones: SymbolTable::new(), entries: BTreeMap::new() };
+        for (text, line) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
+            lexicon.read_line(text, line)?;
+        }
+        if lexicon.entries.is_empty() {
+            return Err(lexicon.error(1, "no entry: expected lines of a word and its phones".into()));
+        }
+        Ok(lexicon)
+    }
+
+    fn read_line(&mut self, text: &str, line: usize) -> Result<()> {
+        let mut fields = text.split_whitespace();
+        let Some(head) = fields.next().filter(|head| !head.starts_with(";;;") && *head != "#") else {
+            return Ok(());
+        };
+        let word = without_variant(head).to_lowercase();
+        let phones: Vec<SymbolId> = fields
+            .take_while(|field| !field.starts_with('#'))
+            .map(|phone| self.phones.intern(without_stress(phone)))
+            .collect();
+        if word.is_empty() || phones.is_empty() {
+            let missing = if word.is_empty() { "a word before it" } else { "its phones after it" };
+            return Err(self.error(line, format!("found '{head}': expected {missing}")));
+        }
+        let known = self.entries.entry(word).or_default();
+        if !known.iter().any(|other| other.phones == phones) {
+            known.push(Pronunciation { phones, line });
+        }
+        Ok(())
+    }
+
+    fn error(&self, line: usize, reason: String) -> Error {
+        Error::TextFile { path: self.path.clone(), line, reason }
+    }
+
+    /// The dictionary's words in alphabetical order.
+    pub fn words(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// The phones that the dictionary uses, in order of first use.
+    pub fn phones(&self) -> &[String] {
+        self.phones.names()
+    }
+
+    /// Checks that every phone is one of the graph's `symbols`.
+    ///
+    /// # Errors
+    /// [`Error::TextFile`] with word and phone at the first line that has another phone.
+    pub fn check_symbols(&self, symbols: &SymbolTable) -> Result<()> {
+        let missing: Vec<bool> = self.phones().iter().map(|phone| symbols.get(phone).is_none()).collect();
+        let stranger =
+            |pronunciation: &Pronunciation| pronunciation.phones.iter().copied().find(|phone| missing[phone.index()]);
+        let all =
+            self.entries.iter().flat_map(|(word, all)| all.iter().map(move |pronunciation| (word, pronunciation)));
+        let bad = all.filter_map(|(word, pronunciation)| Some((pronunciation.line, word, stranger(pronunciation)?)));
+        match bad.min_by_key(|(line, ..)| *line) {
+            None => Ok(()),
+            Some((line, word, phone)) => {
+                let phone = self.phones.name(phone);
+                Err(self
+                    .error(line, format!("the phone '{phone}' of '{word}' is not a symbol of the graph: add it there")))
+            }
+        }
+    }
+
+    /// The pronunciations of `word`, different from each other, in the dictionary's order; `None` when the word is unknown.
+    ///
+    /// A word that the dictionary lacks but whose stem it has is derived: `'s`, `s'`, `s`, `es` and `ies` after the English
+    /// rule, IH Z after a sibilant (as the CMU dictionary writes it), S after another voiceless phone, else Z. Only a dictionary
+    /// that has these three phones has derived words.
+    pub fn pronunciations(&self, word: &str) -> Option<Vec<Vec<String>>> {
+        let word = word.to_lowercase();
+        self.listed(&word).or_else(|| self.derived(&word))
+    }
+
+    /// Whether `word` has a pronunciation, listed or derived.
+    pub fn knows(&self, word: &str) -> bool {
+        self.pronunciations(word).is_some()
+    }
+
+    fn listed(&self, word: &str) -> Option<Vec<Vec<String>>> {
+        let name = |phone: &SymbolId| self.phones.name(*phone).to_owned();
+        let entries = self.entries.get(word)?;
+        Some(entries.iter().map(|pronunciation| pronunciation.phones.iter().map(name).collect()).collect())
+    }
+
+    fn derived(&self, word: &str) -> Option<Vec<Vec<String>>> {
+        if ["IH", "Z", "S"].iter().any(|phone| self.phones.get(phone).is_none()) {
+            return None;
+        }
+        // The possessive of a plural sounds like the plural, listed or derived.
+        if let Some(plural) = word.strip_suffix('\'').filter(|plural| plural.ends_with('s')) {
+            return self.listed(plural).or_else(|| self.inflected(plural));
+        }
+        self.inflected(word)
+    }
+
+    /// The first stem that the dictionary lists, with its ending.
+    fn inflected(&self, word: &str) -> Option<Vec<Vec<String>>> {
+        let mut pronunciations = stems(word).into_iter().find_map(|stem| self.listed(&stem))?;
+        for phones in &mut pronunciations {
+            let ending: &[&str] = match phones.last().map(String::as_str) {
+                Some("S" | "Z" | "SH" | "ZH" | "CH" | "JH") => &["IH", "Z"],
+                Some("P" | "T" | "K" | "F" | "TH") => &["S"],
+                _ => &["Z"],
+            };
+            phones.extend(ending.iter().map(|&phone| phone.to_owned()));
+        }
+        Some(pronunciations)
+    }
+
+    /// The words of a transcript, lower case and written as the dictionary writes them where it has them.
+    ///
+    /// Typographic apostrophes become `'`; punctuation goes, also between words without a space, but for periods and apostrophes
+    /// that belong to a known word (`a.m.`, `'tis`). A hyphenated word that is unknown is split. What has a digit stays in one
+    /// piece. Unknown words are kept.
+    pub fn words_of(&self, text: &str) -> Vec<String> {
+        let text: String = text.to_lowercase().chars().map(plain).collect();
+        let mut words = vec![];
+        text.split_whitespace().for_each(|token| self.split(token, &mut words));
+        words
+    }
+
+    /// Appends the words of `token`: itself if it is one, else those of its parts.
+    fn split(&self, token: &str, words: &mut Vec<String>) {
+        let bare = token.trim_matches(|c: char| !c.is_alphanumeric());
+        if bare.is_empty() {
+            return;
+        }
+        if let Some(known) = self.known_form(token) {
+            words.push(known.to_owned());
+            return;
+        }
+        let numeral = bare.contains(|c: char| c.is_numeric());
+        let outside = |c: char| !(c.is_alphanumeric() || "'-.".contains(c));
+        for separator in [&outside as &dyn Fn(char) -> bool, &|c| c == '-'] {
+            if !numeral && bare.contains(separator) {
+                return bare.split(separator).for_each(|part| self.split(part, words));
+            }
+        }
+        words.push(bare.to_owned());
+    }
+
+    /// `token` without the punctuation around it that a known word does not have. A period at the end is more likely that of the
+    /// sentence than that of an abbreviation, so a form without it is preferred; an apostrophe is rather one of the word.
+    fn known_form<'a>(&self, token: &'a str) -> Option<&'a str> {
+        let outer = |keep: &'static str| move |c: char| !(c.is_alphanumeric() || keep.contains(c));
+        let quoted = token.trim_matches(outer("'"));
+        let first = quoted.trim_end_matches('\'');
+        let forms = [
+            quoted,
+            first,
+            quoted.trim_start_matches('\''),
+            first.trim_start_matches('\''),
+            token.trim_matches(outer(".")),
+        ];
+        forms.into_iter().find(|form| self.knows(form))
+    }
+}
+
+/// Letters and punctuation in their plain form: one kind of apostrophe, one of hyphen; a dash is a space.
+fn plain(c: char) -> char {
+    match c {
+        '\u{2018}' | '\u{2019}' | '\u{02bc}' | '\u{ff07}' | '`' | '\u{b4}' => '\'',
+        '\u{2010}' | '\u{2011}' => '-',
+        '\u{2012}'..='\u{2015}' => ' ',
+        _ => c,
+    }
+}
+
+/// What `word` may be the possessive or plural of, the likeliest first.
+fn stems(word: &str) -> Vec<String> {
+    let consonant_before = |stem: &str| stem.ends_with(|c: char| c.is_alphabetic() && !"aeiou".contains(c));
+    let takes_es = |stem: &str| ["s", "x", "z", "ch", "sh", "o"].iter().any(|end| stem.ends_with(end));
+    let takes_s = |stem: &str| stem.chars().count() > 1 && !stem.ends_with(['s', '\'']);
+    if let Some(owner) = word.strip_suffix("'s") {
+        return vec![owner.to_owned()];
+    }
+    let s = word.strip_suffix('s').filter(|stem| takes_s(stem)).map(str::to_owned);
+    let es = word.strip_suffix("es").filter(|stem| takes_es(stem)).map(str::to_owned);
+    let ies = word.strip_suffix("ies").filter(|stem| consonant_before(stem)).map(|stem| format!("{stem}y"));
+    [s, es, ies].into_iter().flatten().collect()
+}
+
+/// `word` of `word(2)`.
+fn without_variant(head: &str) -> &str {
+    let variant = head.strip_suffix(')').and_then(|open| open.rsplit_once('('));
+    match variant {
+        Some((word, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => word,
+        _ => head,
+    }
+}
+
+/// `AH` of `AH0`: an ARPABET vowel is two capitals, its stress 0, 1 or 2.
+fn without_stress(phone: &str) -> &str {
+    match phone.as_bytes() {
+        [b'A'..=b'Z', b'A'..=b'Z', b'0'..=b'2'] => &phone[..2],
+        _ => phone,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "\u{feff};;; a comment\n# another\na AH0\na(2) EY1\nHello\tHH AH0 L OW1\nhello(2) HH EH0 L OW1\r\n\
+        hello(3) HH AH1 L OW0\n\naalborg AO1 L B AO0 R G # place, danish\n'em AH0 M\ncats K AE1 T S\ncat K AE1 T\n\
+        bush B UH1 SH\njudge JH AH1 JH\ncity S IH1 T IY0\nhero HH IH1 R OW0\njames JH EY1 M Z\nboss B AO1 S\nbo B OW1\n\
+        graph G R AE1 F\nrifle R AY1 F AH0 L\nshot SH AA1 T\nad-hoc AE1 D HH AA1 K\na.m. EY2 EH1 M\netc. EH2 T S EH1 T R AH0\n\
+        it's IH1 T S\ni. AY1\ni AY1\nrouge R UW1 ZH\n";
+
+    fn parse(text: &str) -> Result<Lexicon> {
+        Lexicon::parse(Path::new("words.dict"), text)
+    }
+
+    fn said(word: &str) -> Vec<String> {
+        let found = parse(SMALL).unwrap().pronunciations(word).unwrap_or_default();
+        found.iter().map(|phones| phones.join(" ")).collect()
+    }
+
+    #[test]
+    fn a_dictionary_is_read() {
+        assert_eq!(said("a"), ["AH", "EY"]);
+        assert_eq!(said("hello"), ["HH AH L OW", "HH EH L OW"], "the third is the first with another stress");
+        assert_eq!(said("HELLO"), said("hello"));
+        assert_eq!(said("aalborg"), ["AO L B AO R G"]);
+        assert_eq!(said("nobody"), Vec::<String>::new());
+        let lexicon = parse(SMALL).unwrap();
+        assert_eq!(lexicon.words().len(), 23);
+        assert_eq!(lexicon.phones()[..4], ["AH", "EY", "HH", "L"]);
+        let tones = parse("安 aa an1\n").unwrap();
+        assert_eq!(tones.pronunciations("安").unwrap(), [["aa", "an1"]], "a tone is no stress");
+    }
+
+    #[test]
+    fn possessives_and_plurals_are_derived() {
+        let cases = [
+            ("bushes", "B UH SH IH Z"),
+            ("bush's", "B UH SH IH Z"),
+            ("rouges", "R UW ZH IH Z"),
+            ("judges", "JH AH JH IH Z"),
+            ("judges'", "JH AH JH IH Z"),
+            ("cities", "S IH T IY Z"),
+            ("heroes", "HH IH R OW Z"),
+            ("rifles", "R AY F AH L Z"),
+            ("james's", "JH EY M Z IH Z"),
+            ("james'", "JH EY M Z"),
+            ("cat's", "K AE T S"),
+            ("cats'", "K AE T S"),
+            ("graphs", "G R AE F S"),
+            ("bosses", "B AO S IH Z"),
+            ("a's", "AH Z"),
+        ];
+        for (word, phones) in cases {
+            assert_eq!(said(word).first().map(String::as_str), Some(phones), "{word}");
+        }
+        assert_eq!(said("hello's").len(), 2);
+        for unknown in ["as", "catss", "bo'", "'s", "s", "'", "", "cities's", "citys's", "as'"] {
+            assert_eq!(said(unknown), Vec::<String>::new(), "{unknown}");
+        }
+        assert_eq!(parse("猫 m ao1\n").unwrap().pronunciations("猫s"), None, "not English");
+    }
+
+    #[test]
+    fn transcripts_become_words() {
+        let lexicon = parse(SMALL).unwrap();
+        let cases = [
+            ("Hello, CATS!", "hello cats"),
+            ("  “Hello” (cat). ", "hello cat"),
+            ("it\u{2019}s \u{2018}hello\u{2019} 'cat'", "it's hello cat"),
+            ("'em, and ‘em’", "'em and 'em"),
+            ("cats' bush's bushes'", "cats' bush's bushes'"),
+            ("ad-hoc rifle-shot, re-cat", "ad-hoc rifle shot re cat"),
+            ("ad\u{2011}hoc cat--hello cat – a—a -- ...", "ad-hoc cat hello cat a a"),
+            ("10 a.m. etc. and a, I.", "10 a.m. etc. and a i"),
+            ("A.M. or 1,000.50 cats/cat", "a.m. or 1,000.50 cats cat"),
+            ("Xyzzy's zz-top.", "xyzzy's zz top"),
+            ("设定二十九度", "设定二十九度"),
+            ("", ""),
+        ];
+        for (text, words) in cases {
+            assert_eq!(lexicon.words_of(text).join(" "), words, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let cases = [
+            ("a AH0\nb\n", "words.dict:2: found 'b': expected its phones after it"),
+            ("a AH0\n\nb # B\n", "words.dict:3: found 'b': expected its phones"),
+            ("(2) AH0\n", "words.dict:1: found '(2)': expected a word before it"),
+            (";;; nothing\n", "words.dict:1: no entry"),
+        ];
+        for (text, message) in cases {
+            let found = parse(text).unwrap_err().to_string();
+            assert!(found.starts_with(message), "{found}");
+        }
+        assert!(
+            Lexicon::read(Path::new("no/such.dict")).unwrap_err().to_string().starts_with("no/such.dict: cannot read")
+        );
+    }
+
+    #[test]
+    fn phones_are_checked_against_the_graph() {
+        let lexicon = parse("b B IY1\na AH0\na(2) EY1\n").unwrap();
+        lexicon.check_symbols(&["SIL", "EY", "AH", "IY", "B"].into_iter().collect()).unwrap();
+        let found = lexicon.check_symbols(&["SIL", "AH", "B", "IY"].into_iter().collect()).unwrap_err().to_string();
+        assert_eq!(found, "words.dict:3: the phone 'EY' of 'a' is not a symbol of the graph: add it there");
+        let found = lexicon.check_symbols(&SymbolTable::new()).unwrap_err().to_string();
+        assert_eq!(found, "words.dict:1: the phone 'B' of 'b' is not a symbol of the graph: add it there");
+    }
+}

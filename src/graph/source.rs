@@ -1,0 +1,181 @@
+//! The text of a graph file and typed reading of its values, each with its place, so that every error names line and column.
+//!
+//! The one file under `graph/` that knows the TOML crate. `toml`'s tables are sorted by key; the spans restore file order.
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::{Error, Result};
+
+/// A value of the file with its place.
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// A name as written, with the byte at which it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Name {
+    pub text: String,
+    pub at: usize,
+}
+
+/// The file: where it lies and what it says.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub path: PathBuf,
+    pub text: String,
+}
+
+impl Source {
+    pub fn new(path: &Path, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    /// Reads the file at `path`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+        String::from_utf8(bytes).map(|text| Self { path: path.to_owned(), text }).map_err(|bad| {
+            let valid = String::from_utf8_lossy(&bad.as_bytes()[..bad.utf8_error().valid_up_to()]).into_owned();
+            Self { path: path.to_owned(), text: valid.clone() }.error(valid.len(), "the file is not UTF-8 from here on")
+        })
+    }
+
+    /// An error at byte `at`.
+    pub fn error(&self, at: usize, reason: impl Into<String>) -> Error {
+        let (line, column) = self.place(at);
+        Error::GraphFile { path: self.path.clone(), line, column, reason: reason.into() }
+    }
+
+    /// One-based line, and column in characters, of byte `at`.
+    pub fn place(&self, at: usize) -> (usize, usize) {
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+
+    /// The whole file as a table of `keys`.
+    pub fn top<'a>(&'a self, keys: &[&str]) -> Result<Table<'a>> {
+        let parsed = DeTable::parse(&self.text).map_err(|bad| {
+            let at = bad.span().map_or(self.text.len(), |span| span.start);
+            self.error(at, format!("not valid TOML: {}", bad.message()))
+        })?;
+        Table { source: self, at: 0, entries: in_file_order(parsed.into_inner()) }.only(keys)
+    }
+
+    /// The error "expected this, found that" at `value`.
+    pub fn wrong(&self, value: &Value, expected: &str) -> Error {
+        self.error(value.span().start, format!("expected {expected}, found {}", shown(value.get_ref())))
+    }
+
+    /// A string.
+    pub fn name(&self, value: &Value, expected: &str) -> Result<Name> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(Name { text: text.to_string(), at: value.span().start }),
+            _ => Err(self.wrong(value, expected)),
+        }
+    }
+
+    /// A list of strings; a single string stands for a list of one.
+    pub fn names(&self, value: &Value) -> Result<Vec<Name>> {
+        match value.get_ref() {
+            DeValue::Array(values) => values.iter().map(|value| self.name(value, "a name in quotes")).collect(),
+            _ => Ok(vec![self.name(value, "a name or a list of names")?]),
+        }
+    }
+
+    /// A finite number.
+    pub fn number(&self, value: &Value, expected: &str) -> Result<f32> {
+        let read = match value.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        read.filter(|number: &f32| number.is_finite()).ok_or_else(|| self.wrong(value, expected))
+    }
+
+    /// A whole number in `range`.
+    pub fn count(&self, value: &Value, range: std::ops::RangeInclusive<usize>) -> Result<usize> {
+        let read = match value.get_ref() {
+            DeValue::Integer(number) => usize::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        read.filter(|count| range.contains(count))
+            .ok_or_else(|| self.wrong(value, &format!("a whole number from {} to {}", range.start(), range.end())))
+    }
+
+    /// A table that has no keys but `keys`.
+    pub fn table<'a>(&'a self, value: &Value<'a>, keys: &[&str]) -> Result<Table<'a>> {
+        self.any_table(value)?.only(keys)
+    }
+
+    /// A table whose keys the user chooses.
+    pub fn any_table<'a>(&'a self, value: &Value<'a>) -> Result<Table<'a>> {
+        match value.get_ref() {
+            DeValue::Table(table) => {
+                Ok(Table { source: self, at: value.span().start, entries: in_file_order(table.clone()) })
+            }
+            _ => Err(self.wrong(value, "a table")),
+        }
+    }
+
+    /// A list of tables, `[[name]]` in the file, each with no keys but `keys`.
+    pub fn tables<'a>(&'a self, value: &Value<'a>, keys: &[&str]) -> Result<Vec<Table<'a>>> {
+        match value.get_ref() {
+            DeValue::Array(tables) => tables.iter().map(|table| self.table(table, keys)).collect(),
+            _ => Err(self.wrong(value, "a list of tables, written with double brackets")),
+        }
+    }
+}
+
+/// A table of the file, its entries in file order.
+pub(super) struct Table<'a> {
+    source: &'a Source,
+    /// The byte at which it begins.
+    pub at: usize,
+    /// Keys and values in file order.
+    pub entries: Vec<(Name, Value<'a>)>,
+}
+
+impl<'a> Table<'a> {
+    fn only(self, keys: &[&str]) -> Result<Self> {
+        match self.entries.iter().find(|(key, _)| !keys.contains(&key.text.as_str())) {
+            Some((key, _)) => {
+                let reason = format!("unknown key `{}`, expected one of {}", key.text, keys.join(", "));
+                Err(self.source.error(key.at, reason))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// The value of `key`, if it is there.
+    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+        self.entries.iter().find(|(name, _)| name.text == key).map(|(_, value)| value)
+    }
+
+    /// The value of `key`, which must be there; `title` names the table in the message.
+    pub fn need(&self, key: &str, title: &str) -> Result<&Value<'a>> {
+        self.get(key).ok_or_else(|| self.source.error(self.at, format!("{title} has no `{key}`")))
+    }
+}
+
+fn in_file_order<'a>(table: DeTable<'a>) -> Vec<(Name, Value<'a>)> {
+    let mut entries: Vec<_> = table
+        .into_iter()
+        .map(|(key, value)| (Name { text: key.get_ref().to_string(), at: key.span().start }, value))
+        .collect();
+    entries.sort_by_key(|(key, _)| key.at);
+    entries
+}
+
+/// A value as a message shows it: numbers as written, anything longer by its kind.
+fn shown(value: &DeValue) -> String {
+    match value {
+        DeValue::String(text) => format!("{text:?}"),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(truth) => truth.to_string(),
+        DeValue::Datetime(_) => "a date".into(),
+        DeValue::Array(_) => "a list".into(),
+        DeValue::Table(_) => "a table".into(),
+    }
+}

@@ -1,0 +1,339 @@
+//! The constraint file: which label sequences exist, as a user writes it.
+//!
+//! [`GraphSpec::read`] takes a TOML file that groups symbols into `[classes]`, says in `[boundary]`, `[[allow]]` and
+//! `[[forbid]]` which may begin, follow and end, and in `[topology]` how long each lasts. What comes out is checked: every
+//! symbol lies on some legal sequence. [`GraphSpec::compile`] makes the graph of all sequences,
+//! [`GraphSpec::transcript`] that of one transcript; both share pdfs and transition parameters.
+//!
+//! ```
+//! let spec = senone::graph::GraphSpec::parse(r#"
+//! format = 1                          # required; natural logs, times in search frames
+//! name = "tags"                       # for reports
+//! optional = ["outside"]              # what a transcript may leave out
+//!
+//! [vars]
+//! type = ["PER", "LOC"]
+//!
+//! [classes]                           # a member is a symbol or another class; symbols are numbered top to bottom
+//! outside = ["O"]
+//! begin = ["B-{type}"]                # here a variable yields every value
+//! inside = ["I-{type}"]
+//!
+//! [boundary]                          # "*" is every symbol
+//! start = ["outside", "begin"]
+//! end = "*"
+//!
+//! [[allow]]                           # a pair is legal if some allow covers it and no forbid does
+//! from = "*"
+//! to = ["outside", "begin"]
+//! weight = -0.5                       # natural log, 0 when not given
+//! [[allow]]                           # here a variable is the same on both sides
+//! from = ["B-{type}", "I-{type}"]
+//! to = "I-{type}"
+//! [[forbid]]
+//! from = "outside"
+//! to = "outside"
+//!
+//! [topology.default]
+//! states = 1                          # pdfs of a symbol
+//! min_frames = 1                      # the states when not given; extra frames repeat pdfs
+//! self_loop = false                   # or the probability of staying in a state
+//! [topology.outside]                  # overrides the default, key by key
+//! min_frames = 2
+//! self_loop = 0.5
+//! "#)?;
+//! let tags: Vec<_> = ["B-PER", "I-LOC"].iter().filter_map(|name| spec.symbols().get(name)).collect();
+//! assert_eq!(spec.transcript(&tags).unwrap_err().to_string(), "B-PER -> I-LOC is not allowed by the graph");
+//! # Ok::<(), senone::Error>(())
+//! ```
+//!
+//! `[lm]` with `file` and `scale` (1 when not given) names an ARPA n-gram over the symbols, relative to the graph file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc as Shared;
+
+use super::classes::Names;
+use super::file::GraphFile;
+use super::rules::{self, Successors};
+use super::source::Source;
+use super::topology::{self, Topology};
+use super::transitions::{TransitionRole, Transitions};
+use super::{Weights, check};
+use crate::Result;
+use crate::symbols::{PdfId, SymbolId, SymbolTable, TransitionId};
+
+/// The n-gram that a graph file names in `[lm]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LmSpec {
+    /// The ARPA file; a relative path in the graph file is relative to the graph file.
+    pub path: PathBuf,
+    /// Factor on the n-gram's natural-log scores, 0 or more.
+    pub scale: f32,
+}
+
+/// A graph file, read and checked.
+#[derive(Debug, Clone)]
+pub struct GraphSpec {
+    source: Source,
+    name: String,
+    symbols: Shared<SymbolTable>,
+    topologies: Vec<Topology>,
+    /// The first pdf of each symbol, then the number of pdfs.
+    first_pdf: Vec<usize>,
+    starts: Vec<SymbolId>,
+    ends: Vec<SymbolId>,
+    successors: Successors,
+    optional: Vec<SymbolId>,
+    lm: Option<LmSpec>,
+    pub(super) parameters: Transitions,
+}
+
+impl GraphSpec {
+    /// Reads and checks the graph file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io) when it cannot be read, [`Error::GraphFile`](crate::Error::GraphFile) with line and
+    /// column when it is not right: TOML, an unknown key or name, a value out of range, a pair with two weights, a symbol with
+    /// two topologies or on no legal sequence.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::from_source(Source::read(path)?)
+    }
+
+    /// Reads and checks the text of a graph file. Messages call it `graph.toml`; `[lm]` is relative to the current folder.
+    ///
+    /// # Errors
+    /// As [`GraphSpec::read`].
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::parse_as(Path::new("graph.toml"), text)
+    }
+
+    /// Reads and checks the text of a graph file that is, or is said to be, at `path`: messages and `[lm]` refer to it.
+    ///
+    /// # Errors
+    /// As [`GraphSpec::read`].
+    pub fn parse_as(path: &Path, text: &str) -> Result<Self> {
+        Self::from_source(Source::new(path, text))
+    }
+
+    fn from_source(source: Source) -> Result<Self> {
+        let file = GraphFile::read(&source)?;
+        let names = Names::read(&source, &file)?;
+        let topologies = topology::read(&source, &file, &names)?;
+        let successors = rules::successors(&source, &file, &names)?;
+        let starts = names.all(&file.start.names)?;
+        let ends = names.all(&file.end.names)?;
+        let optional = names.all(&file.optional)?;
+        let parameters = Transitions::new(&topologies, [&starts, &ends], &successors);
+        let Names { symbols, places, .. } = names;
+        let spec = Self {
+            name: file.name,
+            symbols: Shared::new(symbols),
+            first_pdf: running_sum(topologies.iter().map(Topology::states)),
+            lm: file.lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale }),
+            topologies,
+            starts,
+            ends,
+            successors,
+            optional,
+            parameters,
+            source: source.clone(),
+        };
+        check::sound(&spec, &source, check::Places { start: file.start.at, end: file.end.at, symbols: &places })?;
+        Ok(spec)
+    }
+
+    /// The file's text, to keep it with a model.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
+    /// The path by which messages call the file.
+    pub fn path(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// The file's `name`, empty when it has none.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The symbols, in file order.
+    pub fn symbols(&self) -> &Shared<SymbolTable> {
+        &self.symbols
+    }
+
+    /// How long `symbol` lasts.
+    pub fn topology(&self, symbol: SymbolId) -> &Topology {
+        &self.topologies[symbol.index()]
+    }
+
+    /// Number of pdfs: the sum of the symbols' states.
+    pub fn pdfs(&self) -> usize {
+        self.first_pdf[self.topologies.len()]
+    }
+
+    /// The pdf of a symbol's state, both counted from 0: the symbols' pdfs follow each other in file order.
+    ///
+    /// # Panics
+    /// When the symbol has no such state.
+    pub fn pdf(&self, symbol: SymbolId, state: usize) -> PdfId {
+        assert!(state < self.topology(symbol).states(), "symbol {symbol} has no state {state}");
+        PdfId::from_index(self.first_pdf[symbol.index()] + state)
+    }
+
+    /// The symbols that may begin a sequence, ascending.
+    pub fn starts(&self) -> &[SymbolId] {
+        &self.starts
+    }
+
+    /// The symbols that may end a sequence, ascending.
+    pub fn ends(&self) -> &[SymbolId] {
+        &self.ends
+    }
+
+    /// The symbols that a transcript may leave out, ascending.
+    pub fn optional(&self) -> &[SymbolId] {
+        &self.optional
+    }
+
+    /// What may follow `symbol`, ascending, with the rule's weight (natural log).
+    pub fn successors(&self, symbol: SymbolId) -> &[(SymbolId, f32)] {
+        &self.successors[symbol.index()]
+    }
+
+    /// Whether `to` may follow `from`.
+    pub fn follows(&self, from: SymbolId, to: SymbolId) -> bool {
+        self.pair(from, to).is_some()
+    }
+
+    /// The parameter of the pair `from -> to`, if it is legal.
+    pub(super) fn pair(&self, from: SymbolId, to: SymbolId) -> Option<TransitionId> {
+        let place = self.successors(from).binary_search_by_key(&to, |&(to, _)| to).ok()?;
+        Some(self.parameters.pair(from, place))
+    }
+
+    /// The n-gram that the file names.
+    pub fn lm(&self) -> Option<&LmSpec> {
+        self.lm.as_ref()
+    }
+
+    /// Number of transition parameters.
+    pub fn transitions(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// What `transition` stands for.
+    ///
+    /// # Panics
+    /// When it is [`TransitionId::NONE`] or of another graph file.
+    pub fn transition_role(&self, transition: TransitionId) -> TransitionRole {
+        self.parameters.role(transition)
+    }
+
+    /// Where training begins: the weights of the file's self-loops and rules, as [`TransitionRole`] says for each kind.
+    pub fn initial_weights(&self) -> Weights {
+        Weights(self.parameters.initial().to_vec())
+    }
+}
+
+/// `file` as seen from the folder of `graph`.
+fn beside(graph: &Path, file: &str) -> PathBuf {
+    graph.parent().map_or_else(|| PathBuf::from(file), |folder| folder.join(file))
+}
+
+/// Sums of the first 0, 1, 2, ... of `counts`.
+fn running_sum(counts: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut sums = vec![0];
+    counts.for_each(|count| sums.push(sums[sums.len() - 1] + count));
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const TEXT: &str = r#"
+format = 1
+[classes]
+speech = ["vowel", "m", "stop"]
+vowel = ["i", "a"]
+stop = ["p"]
+pause = ["sil", "m"]
+[boundary]
+start = "*"
+end = "*"
+[[allow]]
+from = "*"
+to = "*"
+weight = -0.25
+[topology.default]
+states = 2
+min_frames = 3
+self_loop = 0.75
+[topology.stop]
+states = 1
+min_frames = 1
+self_loop = false
+"#;
+
+    #[test]
+    fn symbols_are_numbered_as_the_file_names_them() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        assert_eq!(spec.symbols().names(), ["m", "i", "a", "p", "sil"]);
+        let pdfs: Vec<PdfId> = spec.symbols().ids().map(|symbol| spec.pdf(symbol, 0)).collect();
+        assert_eq!(pdfs, [0, 2, 4, 6, 7].map(PdfId));
+        assert_eq!(spec.pdfs(), 9);
+    }
+
+    /// Staying and going on from a position have probabilities that sum to 1; a pair's is that of leaving times its weight's.
+    #[test]
+    fn initial_weights_are_those_of_the_roles() {
+        let spec = GraphSpec::parse(TEXT).unwrap();
+        let weights = spec.initial_weights();
+        let mut roles = BTreeMap::new();
+        for (index, weight) in weights.0.iter().enumerate() {
+            roles.insert(spec.transition_role(TransitionId::from_index(index)), f64::from(weight.exp()));
+        }
+        // Three positions of four symbols: two self-loops and two nexts; ends and starts; all pairs.
+        assert_eq!((roles.len(), spec.transitions()), (4 * 4 + 5 + 5 + 25, 51));
+        for from in spec.symbols().ids() {
+            let stay = roles.get(&TransitionRole::SelfLoop { symbol: from, position: 2 }).copied().unwrap_or(0.0);
+            assert_eq!(stay, if from.index() == 3 { 0.0 } else { 0.75 });
+            assert!((roles[&TransitionRole::End { symbol: from }] + stay - 1.0).abs() < 1e-6);
+            for to in spec.symbols().ids() {
+                let pair = roles[&TransitionRole::Pair { from, to }];
+                assert!((pair - (1.0 - stay) * (-0.25_f64).exp()).abs() < 1e-6);
+            }
+            assert_eq!(roles[&TransitionRole::Start { symbol: from }], 1.0);
+        }
+        let symbol = SymbolId(0);
+        assert_eq!(roles[&TransitionRole::Next { symbol, position: 0 }], 1.0);
+        assert!((roles[&TransitionRole::Next { symbol, position: 1 }] - 0.25).abs() < 1e-6);
+        assert!(!roles.contains_key(&TransitionRole::SelfLoop { symbol, position: 0 }));
+    }
+
+    #[test]
+    fn a_forbidden_pair_may_have_two_weights() {
+        let second = "[[allow]]\nfrom = \"p\"\nto = \"p\"\n[topology.default]";
+        let text = TEXT.replace("[topology.default]", second);
+        assert!(
+            GraphSpec::parse(&text).unwrap_err().to_string().contains("`p -> p` has weight 0 here and weight -0.25")
+        );
+        let text = text + "[[forbid]]\nfrom = \"stop\"\nto = \"stop\"\n";
+        let spec = GraphSpec::parse(&text).unwrap();
+        assert!(!spec.follows(SymbolId(3), SymbolId(3)) && spec.follows(SymbolId(3), SymbolId(0)));
+    }
+
+    #[test]
+    fn messages_name_the_given_path() {
+        let error = GraphSpec::parse_as(Path::new("models/en/graph.toml"), "format = 1\nform = 2").unwrap_err();
+        assert!(error.to_string().starts_with("models/en/graph.toml:2:1: unknown key `form`"), "{error}");
+        let with_lm = TEXT.to_owned() + "[lm]\nfile = \"a.arpa\"\n";
+        let spec = GraphSpec::parse_as(Path::new("models/en/graph.toml"), &with_lm).unwrap();
+        assert_eq!(spec.lm(), Some(&LmSpec { path: "models/en/a.arpa".into(), scale: 1.0 }));
+        assert_eq!(GraphSpec::parse(&with_lm).unwrap().lm().unwrap().path, Path::new("a.arpa"));
+        assert_eq!(spec.text(), with_lm);
+    }
+}

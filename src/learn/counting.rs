@@ -1,0 +1,210 @@
+//! A hidden Markov model by counts: how often each transition was taken, made into probabilities.
+//!
+//! In: counts by [`TransitionId`], of labelled paths or expected ones. Out: [`Weights`]. The transitions that leave one
+//! position of a symbol form a row, one distribution, and so do the starts:
+//!
+//! ```text
+//! w(s -> r) = log (count(s -> r) / sum_q count(s -> q))
+//! ```
+
+use std::collections::BTreeMap;
+
+use crate::graph::{GraphSpec, TransitionRole, Weights};
+use crate::symbols::{SymbolId, TransitionId};
+use crate::{Error, Result};
+
+/// Which transitions compete: those that leave one position of a symbol (the end among them), and those that begin an
+/// utterance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransitionRows {
+    transitions: usize,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Row {
+    /// The self-loop, where the position has one.
+    dwell: Option<TransitionId>,
+    /// What goes elsewhere.
+    leave: Vec<TransitionId>,
+}
+
+impl Row {
+    fn all(&self) -> impl Iterator<Item = usize> + '_ {
+        self.dwell.iter().chain(&self.leave).map(|transition| transition.index())
+    }
+}
+
+impl TransitionRows {
+    /// The rows of a graph file.
+    pub fn of(spec: &GraphSpec) -> Self {
+        let last = |symbol: SymbolId| spec.topology(symbol).min_frames() - 1;
+        let mut rows: BTreeMap<Option<(SymbolId, usize)>, Row> = BTreeMap::new();
+        for transition in (0..spec.transitions()).map(TransitionId::from_index) {
+            let (source, dwells) = match spec.transition_role(transition) {
+                TransitionRole::SelfLoop { symbol, position } => (Some((symbol, position)), true),
+                TransitionRole::Next { symbol, position } => (Some((symbol, position)), false),
+                TransitionRole::End { symbol } | TransitionRole::Pair { from: symbol, .. } => {
+                    (Some((symbol, last(symbol))), false)
+                }
+                TransitionRole::Start { .. } => (None, false),
+            };
+            let row = rows.entry(source).or_default();
+            match dwells {
+                true => row.dwell = Some(transition),
+                false => row.leave.push(transition),
+            }
+        }
+        Self { transitions: spec.transitions(), rows: rows.into_values().collect() }
+    }
+
+    /// Every row normalised, `smoothing` (above 0) added to each count.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when `counts` are of another graph file; [`Error::Setting`] when `smoothing` is not above 0, which would
+    /// make what was not seen impossible: impossible is what the graph has no arc for.
+    pub fn normalise(&self, counts: &[f64], smoothing: f64) -> Result<Weights> {
+        self.check(counts.len())?;
+        if !(smoothing.is_finite() && smoothing > 0.0) {
+            let value = smoothing.to_string();
+            return Err(Error::Setting { key: "smoothing", value, expected: "a count above 0" });
+        }
+        let mut weights = Weights(vec![0.0; self.transitions]);
+        for row in &self.rows {
+            let total: f64 = row.all().map(|transition| counts[transition] + smoothing).sum();
+            row.all().for_each(|t| weights.0[t] = ((counts[t] + smoothing) / total).ln() as f32);
+        }
+        Ok(weights)
+    }
+
+    /// New self-loop probabilities; what a symbol is followed by keeps its weight.
+    ///
+    /// With p the share of the row that dwells, the self-loop gets log p, and a leaving transition of weight
+    /// log(1 - p_old) + w becomes log(1 - p) + w. As in Kaldi's transition model, p stays in 0.01..0.99 and a row with fewer
+    /// than 5 counts stays as it was.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when `counts` or `weights` are of another graph file; [`Error::Other`] when the old self-loops are not
+    /// probabilities below one.
+    pub fn dwell(&self, counts: &[f64], weights: &Weights) -> Result<Weights> {
+        self.check(counts.len())?;
+        self.check(weights.0.len())?;
+        let mut new = weights.clone();
+        for row in self.rows.iter().filter(|row| !row.leave.is_empty()) {
+            let Some(dwell) = row.dwell else { continue };
+            let stays = counts[dwell.index()];
+            let all: f64 = row.all().map(|transition| counts[transition]).sum();
+            if all >= LEAST_COUNT {
+                let stay = (stays / all).clamp(LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY);
+                let old_stay = f64::from(weights.get(dwell)).exp();
+                if old_stay >= 1.0 {
+                    let reason = format!("a self-loop has probability {old_stay:.3}: expected less than 1");
+                    return Err(Error::Other(reason));
+                }
+                new.0[dwell.index()] = stay.ln() as f32;
+                let shift = ((1.0 - stay) / (1.0 - old_stay)).ln() as f32;
+                row.leave.iter().for_each(|leave| new.0[leave.index()] += shift);
+            }
+        }
+        Ok(new)
+    }
+
+    fn check(&self, found: usize) -> Result<()> {
+        match found == self.transitions {
+            true => Ok(()),
+            false => Err(Error::Shape { what: "counts of transitions", expected: self.transitions, found }),
+        }
+    }
+}
+
+const LEAST_COUNT: f64 = 5.0;
+const LEAST_PROBABILITY: f64 = 0.01;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> GraphSpec {
+        GraphSpec::parse(
+            r#"
+format = 1
+[classes]
+all = ["a", "b"]
+[boundary]
+start = ["a", "b"]
+end = ["b"]
+[[allow]]
+from = "a"
+to = ["a", "b"]
+[[allow]]
+from = "b"
+to = "a"
+weight = -0.5
+[topology.default]
+states = 2
+min_frames = 2
+self_loop = 0.75
+"#,
+        )
+        .unwrap()
+    }
+
+    fn find(spec: &GraphSpec, role: TransitionRole) -> usize {
+        (0..spec.transitions()).find(|&t| spec.transition_role(TransitionId::from_index(t)) == role).unwrap()
+    }
+
+    #[test]
+    fn each_row_is_a_distribution_of_relative_frequencies() {
+        let spec = spec();
+        let (a, b) = (SymbolId(0), SymbolId(1));
+        let stay = find(&spec, TransitionRole::SelfLoop { symbol: a, position: 1 });
+        let again = find(&spec, TransitionRole::Pair { from: a, to: a });
+        let other = find(&spec, TransitionRole::Pair { from: a, to: b });
+        let mut counts = vec![0.0; spec.transitions()];
+        (counts[stay], counts[again], counts[other]) = (5.0, 1.0, 2.0);
+        let weights = TransitionRows::of(&spec).normalise(&counts, 1e-9).unwrap();
+        for (transition, share) in [(stay, 5.0 / 8.0), (again, 1.0 / 8.0), (other, 2.0 / 8.0)] {
+            assert!((weights.0[transition].exp() - share).abs() < 1e-6);
+        }
+        let starts = [a, b].map(|symbol| weights.0[find(&spec, TransitionRole::Start { symbol })].exp());
+        assert!(starts.iter().all(|share| (share - 0.5).abs() < 1e-6), "{starts:?}");
+        assert!(weights.0.iter().all(|weight| weight.is_finite()));
+    }
+
+    #[test]
+    fn dwelling_is_re_estimated_and_rules_keep_their_weights() {
+        let spec = spec();
+        let b = SymbolId(1);
+        let stay = find(&spec, TransitionRole::SelfLoop { symbol: b, position: 1 });
+        let pair = find(&spec, TransitionRole::Pair { from: b, to: SymbolId(0) });
+        let end = find(&spec, TransitionRole::End { symbol: b });
+        let mut counts = vec![0.0; spec.transitions()];
+        (counts[stay], counts[pair], counts[end]) = (60.0, 10.0, 30.0);
+        let weights = TransitionRows::of(&spec).dwell(&counts, &spec.initial_weights()).unwrap();
+        assert!((weights.0[stay] - 0.6f32.ln()).abs() < 1e-6);
+        assert!((weights.0[pair] - (0.4f32.ln() - 0.5)).abs() < 1e-6);
+        assert!((weights.0[end] - 0.4f32.ln()).abs() < 1e-6);
+        let untouched = find(&spec, TransitionRole::SelfLoop { symbol: b, position: 0 });
+        assert_eq!(weights.0[untouched], spec.initial_weights().0[untouched]);
+    }
+
+    #[test]
+    fn self_loops_stay_between_their_limits() {
+        let spec = spec();
+        let stay = find(&spec, TransitionRole::SelfLoop { symbol: SymbolId(0), position: 0 });
+        let next = find(&spec, TransitionRole::Next { symbol: SymbolId(0), position: 0 });
+        let mut counts = vec![0.0; spec.transitions()];
+        counts[stay] = 1000.0;
+        let weights = TransitionRows::of(&spec).dwell(&counts, &spec.initial_weights()).unwrap();
+        assert!((weights.0[stay] - 0.99f32.ln()).abs() < 1e-6);
+        assert!((weights.0[next] - 0.01f32.ln()).abs() < 1e-5);
+    }
+
+    #[test]
+    fn counts_of_another_graph_and_no_smoothing_are_refused() {
+        let rows = TransitionRows::of(&spec());
+        assert!(rows.normalise(&[1.0], 1.0).is_err());
+        assert!(rows.normalise(&vec![1.0; spec().transitions()], 0.0).is_err());
+        assert!(rows.dwell(&[1.0], &spec().initial_weights()).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! Alignments as training keeps them: per utterance its phones with times, stored as CTM so that people can look at them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::alignment::{Alignment, Segment, Tier};
+use crate::decode::phone_tier;
+use crate::dp::SegmentSpan;
+use crate::formats::ctm::{self, TimedLabel};
+use crate::formats::{self, Format};
+use crate::graph::{GraphSpec, TransitionRole};
+use crate::symbols::{PdfId, SymbolId, TransitionId};
+use crate::timing::FrameTiming;
+use crate::{Error, Result};
+
+/// Phones with times, by utterance.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Alignments(BTreeMap<String, Tier>);
+
+impl Alignments {
+    /// Adds what search found in `utterance`, which has `samples` samples.
+    pub fn insert(&mut self, utterance: &str, spans: &[SegmentSpan], grid: (&GraphSpec, FrameTiming, u64)) {
+        let (spec, timing, samples) = grid;
+        self.0.insert(utterance.to_owned(), phone_tier(spans, spec.symbols(), (timing, samples)));
+    }
+
+    /// The phones of `utterance`.
+    pub fn get(&self, utterance: &str) -> Option<&Tier> {
+        self.0.get(utterance)
+    }
+
+    /// Number of utterances.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads a CTM that [`Alignments::write`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::TextFile`] naming the line.
+    pub fn read(path: &Path, sample_rate: u32) -> Result<Self> {
+        let samples = |seconds: f64| (seconds * f64::from(sample_rate)).round() as u64;
+        let mut all = BTreeMap::new();
+        for (utterance, rows) in ctm::read(path)? {
+            let segment = |row: TimedLabel| Segment {
+                label: row.label,
+                start: samples(row.start_seconds),
+                end: samples(row.end_seconds),
+                confidence: None,
+            };
+            all.insert(utterance, Tier { name: "phones".into(), segments: rows.into_iter().map(segment).collect() });
+        }
+        Ok(Self(all))
+    }
+
+    /// Writes all utterances as one CTM.
+    ///
+    /// # Errors
+    /// [`Error::Io`] naming the file.
+    pub fn write(&self, path: &Path, sample_rate: u32) -> Result<()> {
+        formats::atomic::write(path, |file| {
+            for (utterance, tier) in &self.0 {
+                let samples = tier.segments.last().map_or(0, |last| last.end);
+                let tiers = vec![tier.clone()];
+                let alignment = Alignment { utterance: utterance.clone(), samples, sample_rate, tiers };
+                formats::write(&alignment, Format::Ctm, file)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The phone sequences, silences included, of `utterances`: what the n-gram is estimated from.
+    ///
+    /// # Errors
+    /// [`Error::Transcript`] naming a phone that `spec` lacks.
+    pub fn sequences<'a>(
+        &self,
+        spec: &GraphSpec,
+        utterances: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<Vec<SymbolId>>> {
+        let sequence = |tier: &Tier| tier.segments.iter().map(|segment| symbol(spec, &segment.label)).collect();
+        utterances.filter_map(|name| self.0.get(name)).map(sequence).collect()
+    }
+}
+
+/// How often each transition of `spec` was taken by `tiers`, whose frames are those of `timing`.
+///
+/// A phone of n frames took its self-loops `n - 1` times; phones of several states share their frames evenly.
+///
+/// # Errors
+/// [`Error::Transcript`] naming a phone that `spec` lacks.
+pub fn transition_counts<'a>(
+    tiers: impl Iterator<Item = &'a Tier>,
+    spec: &GraphSpec,
+    timing: FrameTiming,
+) -> Result<Vec<f64>> {
+    let (mut stays, mut passes) = (vec![0.0; spec.symbols().len()], vec![0.0; spec.symbols().len()]);
+    let mut pairs: BTreeMap<(SymbolId, SymbolId), f64> = BTreeMap::new();
+    let mut ends: BTreeMap<SymbolId, f64> = BTreeMap::new();
+    for tier in tiers {
+        let mut before = None;
+        for segment in &tier.segments {
+            let symbol = symbol(spec, &segment.label)?;
+            let frames = (segment.end - segment.start) as f64 / timing.search_shift() as f64;
+            let positions = spec.topology(symbol).min_frames() as f64;
+            passes[symbol.index()] += 1.0;
+            stays[symbol.index()] += (frames.round() - positions).max(0.0) / positions;
+            before.map(|before| *pairs.entry((before, symbol)).or_default() += 1.0);
+            before = Some(symbol);
+        }
+        before.map(|last| *ends.entry(last).or_default() += 1.0);
+    }
+    let count = |id| match spec.transition_role(TransitionId::from_index(id)) {
+        TransitionRole::SelfLoop { symbol, .. } => stays[symbol.index()],
+        TransitionRole::Next { symbol, .. } => passes[symbol.index()],
+        TransitionRole::Pair { from, to } => pairs.get(&(from, to)).copied().unwrap_or_default(),
+        TransitionRole::End { symbol } => ends.get(&symbol).copied().unwrap_or_default(),
+        TransitionRole::Start { .. } => 0.0,
+    };
+    Ok((0..spec.transitions()).map(count).collect())
+}
+
+fn symbol(spec: &GraphSpec, name: &str) -> Result<SymbolId> {
+    let reason = || format!("the graph has no symbol {name:?}, which the alignment uses: the two graphs must agree");
+    spec.symbols().get(name).ok_or_else(|| Error::Transcript { reason: reason() })
+}
+
+/// The pdf of every search frame, `[T]`: the phone at the frame's middle; a phone of several states is cut evenly.
+///
+/// # Errors
+/// [`Error::Transcript`] naming a phone that `spec` lacks.
+pub fn targets(tier: &Tier, spec: &GraphSpec, timing: FrameTiming, frames: usize) -> Result<Vec<PdfId>> {
+    let mut targets = Vec::with_capacity(frames);
+    let mut segments = tier.segments.iter().peekable();
+    for frame in 0..frames {
+        let middle = timing.start_sample(frame) + timing.search_shift() / 2;
+        let mut current = None;
+        while let Some(segment) = segments.peek() {
+            current = Some(*segment);
+            if middle < segment.end {
+                break;
+            }
+            segments.next();
+        }
+        let Some(segment) = current.or(tier.segments.last()) else { break };
+        let symbol = symbol(spec, &segment.label)?;
+        let states = spec.topology(symbol).states() as u64;
+        let inside = middle.saturating_sub(segment.start) * states / (segment.end - segment.start).max(1);
+        targets.push(spec.pdf(symbol, inside.min(states - 1) as usize));
+    }
+    Ok(targets)
+}

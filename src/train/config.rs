@@ -1,0 +1,112 @@
+//! `train.toml`: everything that a training run is told, as plain structs with defaults.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::features::FeatureConfig;
+use crate::learn::gmm::GmmConfig;
+use crate::learn::neural::TrainerConfig;
+use crate::network::NetworkConfig;
+use crate::{Error, Result};
+
+/// A training run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Name of the model, stored in the bundle.
+    pub name: String,
+    /// Corpora, licences, credits: what whoever passes the model on must be told.
+    pub description: String,
+    /// The one number that all randomness comes from.
+    #[serde(default)]
+    pub seed: u64,
+    /// The corpora. Their paths, and the lexicon's, are relative to `--data`, else to the folder of this file.
+    #[serde(rename = "corpus")]
+    pub corpora: Vec<CorpusConfig>,
+    /// Pronunciations in the format of the CMU dictionary.
+    pub lexicon: PathBuf,
+    /// Phone that stands for an unknown word; a symbol of both graphs.
+    pub filler: String,
+    /// The flat start.
+    pub gmm: GmmStage,
+    /// Features of the network.
+    #[serde(default)]
+    pub features: FeatureConfig,
+    /// The network.
+    pub network: NetworkConfig,
+    /// Graph file of the search, relative to this file; its frame is the network's.
+    pub graph: PathBuf,
+    /// Passes of network training; after each but the last the corpora are realigned with the network.
+    pub pass: Vec<TrainerConfig>,
+    /// The phone n-gram.
+    pub ngram: NgramConfig,
+}
+
+/// One corpus of a training run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CorpusConfig {
+    /// The manifest.
+    pub manifest: PathBuf,
+    /// Whole speakers taken out of training, to tune on.
+    #[serde(default)]
+    pub development_speakers: usize,
+}
+
+/// The Gaussian-mixture HMM that makes the first alignment.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GmmStage {
+    /// Graph file of the alignment, relative to `train.toml`.
+    pub graph: PathBuf,
+    /// Its features.
+    pub features: FeatureConfig,
+    /// EM and mixtures.
+    #[serde(default)]
+    pub training: GmmConfig,
+}
+
+/// The phone n-gram that weighs the graph.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NgramConfig {
+    /// Order; 2 is a bigram.
+    pub order: usize,
+    /// Histories seen less often are left out.
+    #[serde(default)]
+    pub min_history_count: u64,
+}
+
+impl TrainConfig {
+    /// Reads `path`; paths in it are made absolute against its folder, those of data against `data` when given.
+    ///
+    /// # Errors
+    /// [`Error::Config`] naming key and position for unknown keys and wrong values.
+    pub fn read(path: &Path, data: Option<&Path>) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let mut config: Self = toml::from_str(&text)
+            .map_err(|error| Error::Config { path: path.to_owned(), reason: error.to_string().trim_end().to_owned() })?;
+        let here = path.parent().unwrap_or(Path::new(""));
+        let data = data.unwrap_or(here);
+        config.corpora.iter_mut().for_each(|corpus| corpus.manifest = data.join(&corpus.manifest));
+        config.lexicon = data.join(&config.lexicon);
+        config.graph = here.join(&config.graph);
+        config.gmm.graph = here.join(&config.gmm.graph);
+        config.check().map_err(|error| Error::Config { path: path.to_owned(), reason: error.to_string() })?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.features.check()?;
+        self.gmm.features.check()?;
+        let at_least_one = |key, value: usize| match value {
+            0 => Err(Error::Setting { key, value: "0".into(), expected: "at least 1" }),
+            _ => Ok(()),
+        };
+        self.gmm.training.check()?;
+        at_least_one("ngram.order", self.ngram.order)?;
+        at_least_one("number of [[corpus]] tables", self.corpora.len())?;
+        at_least_one("number of [[pass]] tables", self.pass.len())
+    }
+}

@@ -1,0 +1,201 @@
+//! Manifests to examples: audio read once, two kinds of features, the words that are said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::config::TrainConfig;
+use super::transcripts::{Transcriber, Words};
+use super::{Event, Progress};
+use crate::audio::{self, AudioOptions, Channel};
+use crate::data::manifest::{Manifest, Utterance};
+use crate::features::{FeatureConfig, Moments, Normalisation, extract, normalise};
+use crate::graph::lexicon::Lexicon;
+use crate::matrix::Matrix;
+use crate::{Error, Result, formats};
+
+/// One utterance, ready for training.
+#[derive(Debug)]
+pub struct Example {
+    /// Its name.
+    pub name: String,
+    /// Who speaks.
+    pub speaker: String,
+    /// What is said: pronunciations of each word.
+    pub words: Words,
+    /// Features of the Gaussian model, normalised, `[T x D]`; emptied when its alignment is made.
+    pub gmm_frames: Matrix,
+    /// Features of the network, normalised, `[T x D]`.
+    pub frames: Matrix,
+    /// Length of the audio in samples.
+    pub samples: u64,
+}
+
+/// What training and tuning see.
+#[derive(Debug)]
+pub struct Corpus {
+    /// Utterances to learn from.
+    pub training: Vec<Example>,
+    /// Utterances of other speakers, to tune on.
+    pub development: Vec<Example>,
+    /// Mean and variance of the network's features over `training`.
+    pub moments: Moments,
+}
+
+/// An utterance of a manifest with its words, before its audio is read.
+struct Wanted {
+    utterance: Utterance,
+    words: Words,
+}
+
+impl Corpus {
+    /// Reads everything that `config` names. Utterances that cannot be used are reported through `progress` and left out.
+    /// The development utterances are listed in `work/development.tsv`.
+    ///
+    /// # Errors
+    /// When a manifest or the lexicon cannot be read, or nothing is left to learn from.
+    pub fn load(config: &TrainConfig, work: &Path, progress: &mut Progress<'_>) -> Result<Self> {
+        let lexicon = Lexicon::read(&config.lexicon)?;
+        let (training, development) = split(config)?;
+        write_manifest(&work.join("development.tsv"), &development)?;
+        let mut transcriber = Transcriber::new(&lexicon, &config.filler);
+        let training = transcribe(training, &mut transcriber, progress);
+        let development = transcribe(development, &mut transcriber, progress);
+        progress(Event::UnknownWords(transcriber.unknown().clone()));
+        let mut training = read_all(config, training, progress);
+        let mut development = read_all(config, development, progress);
+        if training.is_empty() {
+            return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
+        }
+        let gmm = Normaliser::new(&config.gmm.features, &training, |example| &example.gmm_frames);
+        let net = Normaliser::new(&config.features, &training, |example| &example.frames);
+        for set in [&mut training, &mut development] {
+            gmm.apply(set, |example| &mut example.gmm_frames)?;
+            net.apply(set, |example| &mut example.frames)?;
+        }
+        let seconds = |set: &[Example]| {
+            set.iter().map(|example| example.samples as f64).sum::<f64>() / f64::from(config.features.sample_rate_hz)
+        };
+        progress(Event::Loaded {
+            utterances: training.len(),
+            hours: seconds(&training) / 3600.0,
+            development: development.len(),
+        });
+        Ok(Self { training, development, moments: net.all })
+    }
+}
+
+/// Manifests to training and development utterances; names that two corpora share are refused.
+fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
+    let (mut training, mut development) = (Vec::new(), Vec::new());
+    let mut seen = BTreeSet::new();
+    for corpus in &config.corpora {
+        let manifest = Manifest::read(&corpus.manifest)?;
+        for utterance in &manifest.utterances {
+            if !seen.insert(utterance.name.clone()) {
+                let reason = format!("utterance {:?} is in an earlier manifest too: give it another name", utterance.name);
+                return Err(Error::Manifest { path: corpus.manifest.clone(), line: utterance.line, reason });
+            }
+        }
+        if corpus.development_speakers == 0 {
+            training.extend(manifest.utterances);
+            continue;
+        }
+        let (train, held_out) = manifest.split_speakers(corpus.development_speakers, config.seed)?;
+        training.extend(train.utterances);
+        development.extend(held_out.utterances);
+    }
+    Ok((training, development))
+}
+
+fn transcribe(utterances: Vec<Utterance>, transcriber: &mut Transcriber<'_>, progress: &mut Progress<'_>) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    for utterance in utterances {
+        match transcriber.words(&utterance) {
+            Ok(words) => wanted.push(Wanted { utterance, words }),
+            Err(error) => progress(Event::Skipped { utterance: utterance.name, reason: error.to_string() }),
+        }
+    }
+    wanted
+}
+
+fn read_all(config: &TrainConfig, wanted: Vec<Wanted>, progress: &mut Progress<'_>) -> Vec<Example> {
+    progress(Event::Reading { utterances: wanted.len() });
+    let read: Vec<(String, Result<Example>)> =
+        wanted.into_par_iter().map(|one| (one.utterance.name.clone(), read_one(config, one))).collect();
+    let mut examples = Vec::new();
+    for (utterance, example) in read {
+        match example {
+            Ok(example) => examples.push(example),
+            Err(error) => progress(Event::Skipped { utterance, reason: error.to_string() }),
+        }
+    }
+    examples
+}
+
+fn read_one(config: &TrainConfig, wanted: Wanted) -> Result<Example> {
+    let options = AudioOptions { sample_rate_hz: config.features.sample_rate_hz, channel: Channel::Mix };
+    let audio = audio::read(&wanted.utterance.audio, &options)?;
+    let frames = features(&config.features, &audio.samples)?;
+    Ok(Example {
+        name: wanted.utterance.name,
+        speaker: wanted.utterance.speaker,
+        words: wanted.words,
+        gmm_frames: features(&config.gmm.features, &audio.samples)?,
+        frames,
+        samples: audio.samples.len() as u64,
+    })
+}
+
+fn features(config: &FeatureConfig, samples: &[f32]) -> Result<Matrix> {
+    let frames = extract(config, samples)?;
+    match frames.first_not_finite() {
+        Some(frame) => Err(Error::NotFinite { what: "features", frame }),
+        None if frames.rows() == 0 => Err(Error::Other(format!("only {} samples: less than one frame", samples.len()))),
+        None => Ok(frames),
+    }
+}
+
+/// The moments that a kind of features is normalised with.
+struct Normaliser {
+    config: FeatureConfig,
+    all: Moments,
+}
+
+impl Normaliser {
+    fn new(config: &FeatureConfig, training: &[Example], frames: impl Fn(&Example) -> &Matrix) -> Self {
+        let mut all = Moments::new(config.dim());
+        training.iter().for_each(|example| all.accumulate(frames(example)));
+        Self { config: config.clone(), all }
+    }
+
+    /// Normalises the frames of a whole set, whose speakers are its own.
+    fn apply(&self, set: &mut [Example], frames: impl Fn(&mut Example) -> &mut Matrix + Sync) -> Result<()> {
+        let mut speakers: BTreeMap<String, Moments> = BTreeMap::new();
+        if self.config.normalisation == Normalisation::Speaker {
+            for example in set.iter_mut() {
+                let speaker = example.speaker.clone();
+                speakers.entry(speaker).or_insert_with(|| Moments::new(self.config.dim())).accumulate(frames(example));
+            }
+        }
+        set.par_iter_mut().try_for_each(|example| {
+            let moments = speakers.get(&example.speaker).unwrap_or(&self.all);
+            normalise(&self.config, frames(example), Some(moments))
+        })
+    }
+}
+
+/// Writes `utterances` as a manifest with absolute paths of audio.
+fn write_manifest(path: &Path, utterances: &[Utterance]) -> Result<()> {
+    let mut text = String::from("utterance\tspeaker\taudio\twords\tphones\n");
+    for utterance in utterances {
+        let audio: PathBuf = std::path::absolute(&utterance.audio).unwrap_or_else(|_| utterance.audio.clone());
+        let words = utterance.words.as_deref().unwrap_or_default();
+        let phones = utterance.phones.as_deref().unwrap_or_default().join(" ");
+        let row = [utterance.name.as_str(), &utterance.speaker, &audio.to_string_lossy(), words, &phones];
+        text.push_str(&row.join("\t"));
+        text.push('\n');
+    }
+    formats::atomic::write(path, |file| file.write_all(text.as_bytes()))
+}

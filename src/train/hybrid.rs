@@ -1,0 +1,226 @@
+//! The network: frame cross-entropy on an alignment, realignment with the network, and again; then priors, transition
+//! weights and n-gram from the last alignment.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::alignments::{Alignments, targets, transition_counts};
+use super::config::{NgramConfig, TrainConfig};
+use super::corpus::{Corpus, Example};
+use super::transcripts::slots;
+use super::tune::{Development, errors};
+use super::{Event, Progress};
+use crate::align::align;
+use crate::bundle::{Bundle, Description, SearchSettings};
+use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
+use crate::formats;
+use crate::graph::ngram::{Ngram, NgramOptions};
+use crate::graph::{GraphSpec, Weights};
+use crate::learn::counting::TransitionRows;
+use crate::learn::neural::{EpochReport, FrameExample, FrameTrainer};
+use crate::network::Network;
+use crate::random::Random;
+use crate::timing::FrameTiming;
+use crate::{Error, Result};
+
+/// Smallest share of frames that a prior stands for.
+const PRIOR_FLOOR: f64 = 1e-5;
+
+/// Scales of realignment: no n-gram competes, so the plain hybrid.
+const ALIGNMENT_SCALES: HybridScales = HybridScales { acoustic_scale: 1.0, prior_scale: 1.0 };
+
+/// Settings for the phone error that is shown during training; tuning comes after.
+const WATCH: SearchSettings = SearchSettings {
+    acoustic_scale: 0.6,
+    prior_scale: 0.6,
+    lm_scale: 1.0,
+    insertion_penalty: 0.0,
+    beam: 12.0,
+    max_active: 3000,
+};
+
+/// Everything that the passes share.
+struct Run<'a> {
+    config: &'a TrainConfig,
+    corpus: &'a Corpus,
+    work: &'a Path,
+    spec: GraphSpec,
+    timing: FrameTiming,
+}
+
+/// Trains the network in as many passes as `config` asks for, starting from `first`, and makes the bundle.
+pub(super) fn train(
+    config: &TrainConfig,
+    corpus: &Corpus,
+    (first, work): (Alignments, &Path),
+    progress: &mut Progress<'_>,
+) -> Result<Bundle> {
+    let spec = GraphSpec::read(&config.graph)?;
+    let timing = config.features.timing(config.network.subsampling() as u32);
+    let run = Run { config, corpus, work, spec, timing };
+    let mut alignments = first;
+    let mut network = Network::new(&config.network, (config.features.dim(), run.spec.pdfs()), &Random::new(config.seed))?;
+    for pass in 1..=config.pass.len() {
+        network = run.pass(pass, network, &alignments, progress)?;
+        if pass < config.pass.len() {
+            alignments = run.realign(pass, &network, &alignments, progress)?;
+        }
+    }
+    run.bundle(network, &alignments)
+}
+
+impl Run<'_> {
+    /// One pass: all its epochs, a checkpoint after each.
+    fn pass(
+        &self,
+        pass: usize,
+        start: Network,
+        alignments: &Alignments,
+        progress: &mut Progress<'_>,
+    ) -> Result<Network> {
+        let path = self.work.join(format!("pass-{pass}.safetensors"));
+        let training = self.examples(&self.corpus.training, alignments, progress)?;
+        let development = self.examples(&self.corpus.development, alignments, progress)?;
+        let mut trainer = FrameTrainer::new(start, self.config.pass[pass - 1].clone(), self.config.seed + pass as u64)?;
+        if path.exists() {
+            let bytes = std::fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+            trainer.resume(&bytes).map_err(|error| Error::Config { path: path.clone(), reason: error.to_string() })?;
+            progress(Event::Resumed(format!("pass {pass}, {} epochs", trainer.epochs_done())));
+        }
+        while !trainer.is_done() {
+            let report = trainer.epoch(&training, &development)?;
+            let bytes = trainer.checkpoint()?;
+            formats::atomic::write(&path, |file| file.write_all(&bytes))?;
+            report.skipped.iter().for_each(|names| progress(Event::Note(format!("loss not finite, left out: {names}"))));
+            let percent = self.phone_error(trainer.network()?, alignments)?;
+            progress(epoch_event(pass, &report, percent));
+        }
+        trainer.network()
+    }
+
+    /// Frames with their targets; utterances without alignment were reported when it was made.
+    fn examples<'e>(
+        &self,
+        set: &'e [Example],
+        alignments: &Alignments,
+        progress: &mut Progress<'_>,
+    ) -> Result<Vec<FrameExample<'e>>> {
+        let mut examples = Vec::new();
+        for example in set {
+            let Some(tier) = alignments.get(&example.name) else { continue };
+            let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
+            let pdfs = targets(tier, &self.spec, self.timing, frames)?;
+            if pdfs.len() < frames {
+                progress(Event::Skipped { utterance: example.name.clone(), reason: "its alignment is empty".into() });
+                continue;
+            }
+            let targets = pdfs.iter().map(|pdf| pdf.0).collect();
+            examples.push(FrameExample { name: &example.name, frames: &example.frames, targets });
+        }
+        Ok(examples)
+    }
+
+    /// Counts of target pdfs over the training utterances, `[P]`.
+    fn priors(&self, alignments: &Alignments) -> Result<Priors> {
+        let mut counts = vec![0.0; self.spec.pdfs()];
+        let tiers = self.corpus.training.iter().filter_map(|example| Some((alignments.get(&example.name)?, example)));
+        for (tier, example) in tiers {
+            let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
+            targets(tier, &self.spec, self.timing, frames)?.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
+        }
+        Priors::from_counts(&counts, PRIOR_FLOOR)
+    }
+
+    /// Aligns all utterances with the network.
+    fn realign(
+        &self,
+        pass: usize,
+        network: &Network,
+        alignments: &Alignments,
+        progress: &mut Progress<'_>,
+    ) -> Result<Alignments> {
+        let path = self.work.join(format!("pass-{pass}.ctm"));
+        if path.exists() {
+            progress(Event::Resumed(format!("realignment after pass {pass}")));
+            return Alignments::read(&path, self.timing.sample_rate);
+        }
+        let priors = self.priors(alignments)?;
+        let weights = self.transitions(alignments)?;
+        let all: Vec<&Example> = self.corpus.training.iter().chain(&self.corpus.development).collect();
+        let spans: Vec<_> = all
+            .par_iter()
+            .map(|example| {
+                let emissions = hybrid(&log_posteriors(network, example)?, &priors, ALIGNMENT_SCALES)?;
+                align((&self.spec, &weights), &slots(&self.spec, &example.words)?, &emissions)
+            })
+            .collect();
+        let mut made = Alignments::default();
+        for (example, spans) in all.iter().zip(spans) {
+            match spans {
+                Ok(spans) => made.insert(&example.name, &spans, (&self.spec, self.timing, example.samples)),
+                Err(error) => progress(Event::Skipped { utterance: example.name.clone(), reason: error.to_string() }),
+            }
+        }
+        made.write(&path, self.timing.sample_rate)?;
+        progress(Event::Note(format!("{} utterances aligned with the network", made.len())));
+        Ok(made)
+    }
+
+    /// Weights of the graph file, with self-loops as long as the phones of the training utterances are.
+    fn transitions(&self, alignments: &Alignments) -> Result<Weights> {
+        let tiers = self.corpus.training.iter().filter_map(|example| alignments.get(&example.name));
+        let counts = transition_counts(tiers, &self.spec, self.timing)?;
+        let weights = self.spec.initial_weights();
+        TransitionRows::of(self.spec.transitions(), [&self.spec.compile_with(None)?])?.dwell(&counts, &weights)
+    }
+
+    fn ngram(&self, alignments: &Alignments) -> Result<Ngram> {
+        let sequences = alignments.sequences(&self.spec, self.corpus.training.iter().map(|example| &*example.name))?;
+        let NgramConfig { order, min_history_count } = self.config.ngram;
+        let options = NgramOptions { order, min_history_count };
+        Ngram::estimate(&options, self.spec.symbols(), &sequences)
+    }
+
+    fn bundle(&self, network: Network, alignments: &Alignments) -> Result<Bundle> {
+        let TrainConfig { name, description, features, network: shape, .. } = self.config;
+        Ok(Bundle {
+            description: Description::new(name, description, features.clone(), shape.clone()),
+            graph: self.spec.clone(),
+            ngram: self.ngram(alignments)?,
+            priors: self.priors(alignments)?,
+            transitions: self.transitions(alignments)?,
+            moments: self.corpus.moments.clone(),
+            network,
+        })
+    }
+
+    /// Phone error on the development set, percent, at settings that nobody has tuned yet.
+    fn phone_error(&self, network: Network, alignments: &Alignments) -> Result<f64> {
+        let bundle = Arc::new(self.bundle(network, alignments)?);
+        let set = self.corpus.development.par_iter().map(|example| {
+            let posteriors = log_posteriors(&bundle.network, example)?;
+            Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
+        });
+        let set = set.collect::<Result<Vec<_>>>()?;
+        Ok(if set.is_empty() { f64::NAN } else { 100.0 * errors(&bundle, &set, WATCH)?.rate() })
+    }
+}
+
+fn log_posteriors(network: &Network, example: &Example) -> Result<LogPosteriors> {
+    network.log_posteriors(&example.frames)
+}
+
+fn epoch_event(pass: usize, report: &EpochReport, phone_error_percent: f64) -> Event {
+    Event::Epoch {
+        pass,
+        epoch: report.epoch,
+        of: report.of,
+        loss: report.loss,
+        accuracy: report.accuracy,
+        development_accuracy: report.development_accuracy,
+        phone_error_percent,
+        left: report.left,
+    }
+}

@@ -1,0 +1,157 @@
+//! The stages from manifests to a bundle. Each leaves a file in the work folder, and is not done again when it is there.
+//!
+//! `corpus -> Gaussian HMM by EM -> alignment -> network -> realignment -> network -> priors, n-gram -> bundle`
+
+mod alignments;
+mod config;
+mod corpus;
+mod gaussian;
+mod hybrid;
+mod transcripts;
+mod tune;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+pub use alignments::{Alignments, targets};
+pub use config::{CorpusConfig, GmmStage, NgramConfig, TrainConfig};
+pub use corpus::{Corpus, Example};
+pub use transcripts::{Transcriber, Words, slots};
+pub use tune::{Development, Tuned, tune};
+
+use crate::bundle::Bundle;
+use crate::{Error, Result, formats};
+
+/// What happens during training, for whoever watches.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Event {
+    /// Audio is being read.
+    Reading {
+        /// Number of utterances.
+        utterances: usize,
+    },
+    /// The corpora are in memory.
+    Loaded {
+        /// Utterances to learn from.
+        utterances: usize,
+        /// Their length.
+        hours: f64,
+        /// Utterances to tune on.
+        development: usize,
+    },
+    /// Words that the lexicon lacks, with how often: they pass through the filler phone.
+    UnknownWords(BTreeMap<String, usize>),
+    /// An utterance is left out.
+    Skipped {
+        /// Its name.
+        utterance: String,
+        /// Why.
+        reason: String,
+    },
+    /// One EM iteration of the Gaussian model is done.
+    Em {
+        /// One-based iteration.
+        iteration: usize,
+        /// Of how many.
+        of: usize,
+        /// Mean log-likelihood of a frame.
+        log_likelihood: f64,
+        /// Gaussians in all.
+        gaussians: usize,
+    },
+    /// One epoch of the network is done.
+    Epoch {
+        /// One-based pass.
+        pass: usize,
+        /// One-based epoch.
+        epoch: usize,
+        /// Of how many.
+        of: usize,
+        /// Mean training loss of a frame.
+        loss: f64,
+        /// Share of training frames whose best pdf is the target.
+        accuracy: f64,
+        /// The same on the development set.
+        development_accuracy: f64,
+        /// Phone error rate on the development set, percent.
+        phone_error_percent: f64,
+        /// Expected time to the end of this pass.
+        left: Duration,
+    },
+    /// A stage was found done in the work folder.
+    Resumed(String),
+    /// Anything worth a line.
+    Note(String),
+}
+
+/// Receives [`Event`]s.
+pub type Progress<'a> = dyn FnMut(Event) + 'a;
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reading { utterances } => write!(f, "reading {utterances} utterances"),
+            Self::Loaded { utterances, hours, development } => {
+                write!(f, "{utterances} utterances ({hours:.2} h) to learn from, {development} to tune on")
+            }
+            Self::UnknownWords(words) => write_unknown(f, words),
+            Self::Skipped { utterance, reason } => write!(f, "left out {utterance}: {reason}"),
+            Self::Em { iteration, of, log_likelihood, gaussians } => {
+                write!(f, "EM {iteration}/{of}: log-likelihood {log_likelihood:.3} a frame, {gaussians} Gaussians")
+            }
+            Self::Epoch { pass, epoch, of, loss, accuracy, development_accuracy, phone_error_percent, left } => write!(
+                f,
+                "pass {pass} epoch {epoch}/{of}: loss {loss:.4}, frames right {:.2} %, on development {:.2} %, phone error \
+                 {phone_error_percent:.2} %, {} min left",
+                100.0 * accuracy,
+                100.0 * development_accuracy,
+                left.as_secs().div_ceil(60)
+            ),
+            Self::Resumed(stage) => write!(f, "{stage}: done before, taken from the work folder"),
+            Self::Note(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Unknown words that a line names.
+const UNKNOWN_NAMED: usize = 10;
+
+fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) -> fmt::Result {
+    let total: usize = words.values().sum();
+    write!(f, "{total} words ({} different) are not in the lexicon", words.len())?;
+    let mut ranked: Vec<_> = words.iter().collect();
+    ranked.sort_by_key(|&(word, count)| (std::cmp::Reverse(count), word));
+    for (index, (word, count)) in ranked.iter().take(UNKNOWN_NAMED).enumerate() {
+        write!(f, "{}{word} ({count})", if index == 0 { ": " } else { ", " })?;
+    }
+    if ranked.len() > UNKNOWN_NAMED { f.write_str(", ...") } else { Ok(()) }
+}
+
+/// Trains as `config` says; intermediate results go to the folder `work`.
+///
+/// # Errors
+/// [`Error::Config`] when `work` belongs to a run with other settings; whatever makes training impossible.
+pub fn train(config: &TrainConfig, work: &Path, progress: &mut Progress<'_>) -> Result<Bundle> {
+    claim(config, work)?;
+    let mut corpus = Corpus::load(config, work, progress)?;
+    let first = gaussian::alignments(config, &mut corpus, work, progress)?;
+    hybrid::train(config, &corpus, (first, work), progress)
+}
+
+/// Makes sure that `work` holds results of `config` only.
+fn claim(config: &TrainConfig, work: &Path) -> Result<()> {
+    std::fs::create_dir_all(work).map_err(|source| Error::io("create", work, source))?;
+    let mark = work.join("settings.txt");
+    let settings = format!("{config:#?}\n");
+    match std::fs::read_to_string(&mark) {
+        Ok(found) if found == settings => Ok(()),
+        Ok(_) => {
+            let reason = "holds a run with other settings: name another work folder, or remove this one";
+            Err(Error::Config { path: work.to_owned(), reason: reason.into() })
+        }
+        Err(_) => formats::atomic::write(&mark, |file| file.write_all(settings.as_bytes())),
+    }
+}

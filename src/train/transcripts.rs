@@ -1,0 +1,126 @@
+//! Transcripts: words, or a manifest's own phones, to the slots that a transcript graph is made from.
+//!
+//! Where a manifest gives phones they are right and the lexicon is not asked for them; it only says where words end, so that
+//! a pause may stand between words and not within.
+
+use std::collections::BTreeMap;
+
+use crate::data::manifest::Utterance;
+use crate::graph::lexicon::Lexicon;
+use crate::graph::{GraphSpec, Slot};
+use crate::metrics::align;
+use crate::symbols::SymbolId;
+use crate::{Error, Result};
+
+/// Makes slots of transcripts, and counts the words that the lexicon lacks.
+pub struct Transcriber<'a> {
+    lexicon: &'a Lexicon,
+    filler: String,
+    unknown: BTreeMap<String, usize>,
+}
+
+/// The pronunciations of each word in turn, as phone names.
+pub type Words = Vec<Vec<Vec<String>>>;
+
+impl<'a> Transcriber<'a> {
+    /// Unknown words are pronounced `filler`.
+    pub fn new(lexicon: &'a Lexicon, filler: &str) -> Self {
+        Self { lexicon, filler: filler.to_owned(), unknown: BTreeMap::new() }
+    }
+
+    /// The words met so far that the lexicon lacks, with how often.
+    pub fn unknown(&self) -> &BTreeMap<String, usize> {
+        &self.unknown
+    }
+
+    /// What `utterance` says.
+    ///
+    /// # Errors
+    /// [`Error::Transcript`] when it has neither words nor phones.
+    pub fn words(&mut self, utterance: &Utterance) -> Result<Words> {
+        let words = utterance.words.as_deref().map(|text| self.lexicon.words_of(text)).unwrap_or_default();
+        match &utterance.phones {
+            Some(phones) if !phones.is_empty() => Ok(self.split(phones, &words)),
+            _ if !words.is_empty() => Ok(words.iter().map(|word| self.pronounce(word)).collect()),
+            _ => Err(Error::Transcript { reason: format!("{}: the transcript is empty", utterance.name) }),
+        }
+    }
+
+    fn pronounce(&mut self, word: &str) -> Vec<Vec<String>> {
+        self.lexicon.pronunciations(word).unwrap_or_else(|| {
+            *self.unknown.entry(word.to_owned()).or_default() += 1;
+            vec![vec![self.filler.clone()]]
+        })
+    }
+
+    /// Cuts `phones` into words so that the pieces are as near to the lexicon as possible:
+    /// `cost[w][p] = min over q < p of cost[w-1][q] + distance(word w, phones[q..p])`.
+    fn split(&self, phones: &[String], words: &[String]) -> Words {
+        let alone = |piece: &[String]| vec![piece.to_vec()];
+        if words.is_empty() || words.len() > phones.len() {
+            return phones.chunks(1).map(alone).collect();
+        }
+        let mut cost = vec![Some(0)];
+        cost.resize(phones.len() + 1, None);
+        let mut cuts = Vec::new();
+        for word in words {
+            let known = self.lexicon.pronunciations(word).unwrap_or_default();
+            let (next, from) = best_ends(&cost, phones, &known);
+            cuts.push(from);
+            cost = next;
+        }
+        if cost[phones.len()].is_none() {
+            return phones.chunks(1).map(alone).collect();
+        }
+        let mut end = phones.len();
+        let mut pieces = Vec::new();
+        for from in cuts.iter().rev() {
+            pieces.push(alone(&phones[from[end]..end]));
+            end = from[end];
+        }
+        pieces.reverse();
+        pieces
+    }
+}
+
+/// Longest stretch of phones that one word may be given.
+const LONGEST_WORD_PHONES: usize = 24;
+
+/// For every end of the next word: its least cost, and where the word then begins.
+fn best_ends(cost: &[Option<usize>], phones: &[String], known: &[Vec<String>]) -> (Vec<Option<usize>>, Vec<usize>) {
+    let mut next = vec![None; cost.len()];
+    let mut from = vec![0; cost.len()];
+    for end in 1..cost.len() {
+        for start in end.saturating_sub(LONGEST_WORD_PHONES)..end {
+            let Some(before) = cost[start] else { continue };
+            let total = before + distance(&phones[start..end], known);
+            if next[end].is_none_or(|best| total < best) {
+                next[end] = Some(total);
+                from[end] = start;
+            }
+        }
+    }
+    (next, from)
+}
+
+/// Edit distance from `piece` to the nearest of `known`; a word without pronunciation may be anything of middling length.
+fn distance(piece: &[String], known: &[Vec<String>]) -> usize {
+    let errors = |pronunciation: &Vec<String>| align(pronunciation, piece).counts.errors();
+    known.iter().map(errors).min().unwrap_or_else(|| piece.len().abs_diff(4))
+}
+
+/// `words` as slots over the symbols of `spec`.
+///
+/// # Errors
+/// [`Error::Transcript`] naming the phone that the graph lacks.
+pub fn slots(spec: &GraphSpec, words: &Words) -> Result<Vec<Slot>> {
+    let symbol = |name: &String| -> Result<SymbolId> {
+        let reason = || format!("the graph has no symbol {name:?}: add it to a class, or correct the pronunciation");
+        spec.symbols().get(name).ok_or_else(|| Error::Transcript { reason: reason() })
+    };
+    let chain = |names: &Vec<String>| names.iter().map(symbol).collect::<Result<Vec<_>>>();
+    let slot = |alternatives: &Vec<Vec<String>>| -> Result<Slot> {
+        Ok(Slot { word: None, alternatives: alternatives.iter().map(chain).collect::<Result<_>>()? })
+    };
+    words.iter().map(slot).collect()
+}

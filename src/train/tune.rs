@@ -1,0 +1,142 @@
+//! Choosing scales and penalty on development data: coordinate descent, each point one decoding of the whole set.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{Event, Progress, Words};
+use crate::bundle::{Bundle, SearchSettings};
+use crate::decode::{DecodeOptions, Pruning, Recogniser};
+use crate::emission::LogPosteriors;
+use crate::metrics::{BootstrapOptions, EditCounts, Hypotheses, Reference, ScoreOptions, Transcript, score};
+use crate::{Error, Result};
+
+/// One development utterance: what the network says of it, and what was said.
+#[derive(Debug)]
+pub struct Development {
+    /// Its name.
+    pub name: String,
+    /// The network's output, `[T x P]`.
+    pub posteriors: LogPosteriors,
+    /// Pronunciations of each word.
+    pub words: Words,
+}
+
+/// What tuning found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tuned {
+    /// The best settings.
+    pub settings: SearchSettings,
+    /// Errors with them on the development set.
+    pub errors: EditCounts,
+}
+
+/// One direction of the search: how a setting moves by `steps`.
+type Move = fn(&mut SearchSettings, f32);
+
+/// Scales move by a factor, the penalty by a difference.
+const MOVES: [Move; 4] = [
+    |settings, step| settings.acoustic_scale *= (0.4 * step).exp(),
+    |settings, step| settings.prior_scale = (settings.prior_scale + 0.2 * step).max(0.0),
+    |settings, step| settings.lm_scale *= (0.4 * step).exp(),
+    |settings, step| settings.insertion_penalty += step,
+];
+
+/// Steps tried one after another when no move of the larger helps any more.
+const STEPS: [f32; 3] = [1.0, 0.5, 0.25];
+
+/// Widths of the beam tried, the narrowest that loses nothing is taken.
+const BEAMS: [f32; 6] = [6.0, 8.0, 10.0, 12.0, 15.0, 20.0];
+
+/// The beam while scales are tuned.
+const WIDE_BEAM: f32 = 20.0;
+
+/// Errors more that a narrower beam may make, as a share of the reference.
+const BEAM_TOLERANCE: f64 = 0.0002;
+
+/// Chooses acoustic, prior and language-model scale and insertion penalty for the least phone error, then the beam.
+///
+/// # Errors
+/// [`Error::Other`] when `set` is empty; errors of decoding.
+pub fn tune(bundle: &Arc<Bundle>, set: &[Development], progress: &mut Progress<'_>) -> Result<Tuned> {
+    if set.is_empty() {
+        return Err(Error::Other("no development utterance to tune on".into()));
+    }
+    let mut best = SearchSettings { beam: WIDE_BEAM, ..bundle.description.search };
+    let mut errors = errors(bundle, set, best)?;
+    for step in STEPS {
+        while let Some((better, fewer)) = improve(bundle, set, (best, errors, step), progress)? {
+            (best, errors) = (better, fewer);
+        }
+    }
+    choose_beam(bundle, set, Tuned { settings: best, errors })
+}
+
+/// Tries every move by `step` in both directions, keeping what helps; `None` when nothing did.
+fn improve(
+    bundle: &Arc<Bundle>,
+    set: &[Development],
+    (start, start_errors, step): (SearchSettings, EditCounts, f32),
+    progress: &mut Progress<'_>,
+) -> Result<Option<(SearchSettings, EditCounts)>> {
+    let (mut best, mut fewest) = (start, start_errors);
+    for change in MOVES {
+        for direction in [step, -step] {
+            let mut candidate = best;
+            change(&mut candidate, direction);
+            if candidate == best {
+                continue;
+            }
+            let found = errors(bundle, set, candidate)?;
+            if found.errors() < fewest.errors() {
+                (best, fewest) = (candidate, found);
+                progress(Event::Note(describe(&best, fewest)));
+                break;
+            }
+        }
+    }
+    Ok((fewest.errors() < start_errors.errors()).then_some((best, fewest)))
+}
+
+fn describe(settings: &SearchSettings, errors: EditCounts) -> String {
+    format!(
+        "phone error {:.2} % at acoustic scale {:.3}, prior scale {:.2}, LM scale {:.3}, insertion penalty {:.2}",
+        100.0 * errors.rate(),
+        settings.acoustic_scale,
+        settings.prior_scale,
+        settings.lm_scale,
+        settings.insertion_penalty
+    )
+}
+
+fn choose_beam(bundle: &Arc<Bundle>, set: &[Development], wide: Tuned) -> Result<Tuned> {
+    let most = wide.errors.errors() as f64 + BEAM_TOLERANCE * wide.errors.reference as f64;
+    for beam in BEAMS {
+        let settings = SearchSettings { beam, ..wide.settings };
+        let errors = errors(bundle, set, settings)?;
+        if errors.errors() as f64 <= most {
+            return Ok(Tuned { settings, errors });
+        }
+    }
+    Ok(wide)
+}
+
+/// Errors of a whole set under `settings`.
+pub(super) fn errors(bundle: &Arc<Bundle>, set: &[Development], settings: SearchSettings) -> Result<EditCounts> {
+    let options = DecodeOptions { settings, pruning: Pruning::Beam };
+    let recogniser = Recogniser::new(Arc::clone(bundle), options)?;
+    let decode = |utterance: &Development| -> Result<(String, Vec<String>)> {
+        let (spans, _) = recogniser.search(&utterance.posteriors)?;
+        let names = spans.iter().map(|span| bundle.graph.symbols().name(span.symbol).to_owned());
+        Ok((utterance.name.clone(), names.collect()))
+    };
+    let hypotheses: Hypotheses = set.par_iter().map(decode).collect::<Result<_>>()?;
+    let reference = |utterance: &Development| Reference {
+        name: utterance.name.clone(),
+        speaker: None,
+        transcript: Transcript::Slots(utterance.words.clone()),
+    };
+    let references: Vec<Reference> = set.iter().map(reference).collect();
+    let bootstrap = BootstrapOptions { resamples: 1, ..BootstrapOptions::default() }; // no interval is asked for here
+    Ok(score(&references, &hypotheses, &ScoreOptions { bootstrap, ..ScoreOptions::default() })?.total)
+}

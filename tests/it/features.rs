@@ -1,0 +1,100 @@
+//! Features against outside numbers: `tests/data/golden`, see the README there.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails at the right line")]
+
+use std::fs;
+use std::path::Path;
+
+use senone::features::{FeatureConfig, FeatureKind, Window, extract};
+use senone::matrix::Matrix;
+
+fn data(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn samples() -> Vec<f32> {
+    let mut reader = hound::WavReader::open(data("sense-and-sensibility.wav")).unwrap();
+    reader.samples::<i16>().map(|sample| f32::from(sample.unwrap()) / 32_768.0).collect()
+}
+
+/// A version 1 `.npy` of little-endian f32 with two dimensions.
+fn golden(name: &str) -> Matrix {
+    let bytes = fs::read(data("golden").join(format!("{name}.npy"))).unwrap();
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let header = std::str::from_utf8(&bytes[10..start]).unwrap();
+    assert!(header.contains("'<f4'"), "{header}");
+    let shape = header.split_once('(').unwrap().1.split_once(')').unwrap().0;
+    let (rows, cols) = shape.split_once(", ").unwrap();
+    let (rows, cols) = (rows.parse().unwrap(), cols.parse().unwrap());
+    let values = bytes[start..].chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap()));
+    let values: Vec<f32> = values.collect();
+    let by_rows = match header.contains("'fortran_order': True") {
+        true => (0..rows * cols).map(|index| values[index % cols * rows + index / cols]).collect(),
+        false => values,
+    };
+    Matrix::from_vec(rows, cols, by_rows).unwrap()
+}
+
+fn largest(found: &Matrix, expected: &Matrix, difference: impl Fn(f32, f32) -> f32) -> f32 {
+    assert_eq!((found.rows(), found.cols()), (expected.rows(), expected.cols()));
+    let pairs = found.as_slice().iter().zip(expected.as_slice());
+    pairs.map(|(&found, &expected)| difference(found, expected)).fold(0.0, f32::max)
+}
+
+/// Every value within 2e-3.
+#[track_caller]
+fn assert_near(name: &str, found: &Matrix) {
+    let difference = largest(found, &golden(name), |found, expected| (found - expected).abs());
+    assert!(difference < 2e-3, "{name}: largest difference {difference}");
+}
+
+#[track_caller]
+fn assert_golden(name: &str, config: &FeatureConfig) {
+    assert_near(name, &extract(config, &samples()).unwrap());
+}
+
+fn fbank(mel_bins: usize) -> FeatureConfig {
+    FeatureConfig { mel_bins, snip_edges: true, ..FeatureConfig::default() }
+}
+
+fn mfcc() -> FeatureConfig {
+    FeatureConfig { kind: FeatureKind::Mfcc, snip_edges: true, use_energy: true, ..FeatureConfig::default() }
+}
+
+#[test]
+fn fbank_equals_kaldi() {
+    assert_golden("fbank_23", &fbank(23));
+    assert_golden("fbank_40", &fbank(40));
+    assert_golden("fbank_80", &fbank(80));
+    assert_golden("fbank_80_nosnip", &FeatureConfig { snip_edges: false, ..fbank(80) });
+    assert_golden("fbank_80_energy", &FeatureConfig { use_energy: true, ..fbank(80) });
+    assert_golden("fbank_80_hamming", &FeatureConfig { window: Window::Hamming, ..fbank(80) });
+    assert_golden("fbank_80_high-400", &FeatureConfig { high_hz: -400.0, ..fbank(80) });
+}
+
+/// Relative: these values reach 860 thousand, where neighbouring `f32` are 0.06 apart, and the reference itself is up to
+/// 3.4e-4 of its value away from the same computation in `f64`.
+#[test]
+fn linear_magnitudes_equal_kaldi() {
+    let config = FeatureConfig { use_log: false, use_power: false, ..fbank(80) };
+    let found = extract(&config, &samples()).unwrap();
+    let name = "fbank_80_linear_mag";
+    let difference = largest(&found, &golden(name), |found, expected| (found / expected - 1.0).abs());
+    assert!(difference < 1e-3, "{name}: largest relative difference {difference}");
+}
+
+#[test]
+fn mfcc_equals_kaldi() {
+    assert_golden("mfcc_13", &mfcc());
+    assert_golden("mfcc_13_noenergy", &FeatureConfig { use_energy: false, ..mfcc() });
+    assert_golden("mfcc_13_nosnip", &FeatureConfig { snip_edges: false, ..mfcc() });
+    assert_golden("mfcc_13_nolifter", &FeatureConfig { cepstral_lifter: 0.0, ..mfcc() });
+    let hires = FeatureConfig { mel_bins: 40, cepstra: 40, use_energy: false, high_hz: -400.0, ..mfcc() };
+    assert_golden("mfcc_40_hires", &hires);
+}
+
+#[test]
+fn deltas_equal_torchaudio() {
+    let frames = extract(&FeatureConfig { deltas: 1, ..mfcc() }, &samples()).unwrap();
+    let deltas = frames.iter_rows().flat_map(|row| row[13..].to_vec()).collect();
+    assert_near("mfcc_13_delta", &Matrix::from_vec(frames.rows(), 13, deltas).unwrap());
+}
