@@ -139,7 +139,9 @@ fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
     }
     let Some(folder) = &args.output else {
         return match args.format {
-            FormatName::TextGrid if inputs.len() > 1 => wrong("a TextGrid holds one recording: add --output DIR".into()),
+            FormatName::TextGrid if inputs.len() > 1 => {
+                wrong("a TextGrid holds one recording: add --output DIR".into())
+            }
             _ => Ok(()),
         };
     };

@@ -44,7 +44,6 @@ enum Command {
     #[cfg(feature = "neural")]
     Tune(tune::TuneArgs),
 
-
     /// Say what is wrong with manifests before training on them
     Validate(validate::ValidateArgs),
     /// Describe a model
