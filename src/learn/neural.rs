@@ -24,7 +24,7 @@ use crate::network::{Acoustic, Method, Network, Optimiser, OptimiserConfig, norm
 use crate::random::Random;
 use crate::{Error, Result};
 
-/// Batches with a loss that is not finite that an epoch may leave out.
+/// Batches that an epoch may leave out because their loss or gradient is not finite.
 const MAX_SKIPPED: usize = 3;
 
 /// How a network is trained.
@@ -217,9 +217,10 @@ impl FrameTrainer {
             if made.fit.loss.is_finite() && made.norm.is_finite() {
                 fit = fit.plus(made.fit);
                 self.step(&made, progress);
-            } else if skipped.len() < MAX_SKIPPED {
-                skipped.push(names());
-            } else {
+                continue;
+            }
+            skipped.push(names());
+            if skipped.len() > MAX_SKIPPED || skipped.len() == count {
                 let (epoch, loss) = (self.epochs + 1, made.fit.mean_loss());
                 return Err(Error::Diverged { epoch, utterances: names(), loss });
             }
@@ -336,4 +337,175 @@ pub fn evaluate(network: &Network, examples: &[FrameExample<'_>]) -> Result<Fit>
     };
     let fits: Vec<Fit> = examples.par_iter().map(fit).collect::<Result<_>>()?;
     Ok(fits.into_iter().fold(Fit::default(), Fit::plus))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{NetworkConfig, TdnnConfig};
+
+    const DIM: usize = 6;
+    const PDFS: usize = 4;
+
+    fn network() -> Network {
+        let config = TdnnConfig {
+            input_width: 16,
+            width: 16,
+            bottleneck: 8,
+            dilations: vec![1, 2],
+            dropout: 0.1,
+            ..TdnnConfig::default()
+        };
+        Network::new(&NetworkConfig::Tdnn(config), (DIM, PDFS), &Random::new(1)).unwrap()
+    }
+
+    fn config() -> TrainerConfig {
+        let masking = MaskingConfig { frequency_columns: 1, time_frames: 6, ..MaskingConfig::default() };
+        let learning_rate = 1e-2;
+        TrainerConfig { epochs: 4, batch_frames: 300, learning_rate, average_last: 2, masking, ..Default::default() }
+    }
+
+    /// Utterances in which the pdf of a stretch of rows shows as a bump in its column.
+    fn data(count: usize, seed: u64) -> Vec<(String, Matrix, Vec<u32>)> {
+        let mut random = Random::new(seed);
+        let mut utterance = |index: usize| {
+            let rows = 10 + random.below(30);
+            let targets: Vec<u32> = (0..rows).map(|_| random.below(PDFS) as u32).collect();
+            let targets: Vec<u32> = (0..rows).map(|row| targets[row - row % 5]).collect();
+            let mut frames = Matrix::zeros(3 * rows, DIM);
+            for row in 0..3 * rows {
+                frames.row_mut(row).iter_mut().for_each(|value| *value = 0.5 * random.normal());
+                frames.row_mut(row)[targets[row / 3] as usize] += 2.0;
+            }
+            (format!("utterance-{index}"), frames, targets)
+        };
+        (0..count).map(&mut utterance).collect()
+    }
+
+    fn examples(data: &[(String, Matrix, Vec<u32>)]) -> Vec<FrameExample<'_>> {
+        data.iter().map(|(name, frames, targets)| FrameExample { name, frames, targets: targets.clone() }).collect()
+    }
+
+    fn run(trainer: &mut FrameTrainer, data: &[(String, Matrix, Vec<u32>)], epochs: usize) -> EpochReport {
+        let epoch = |_| trainer.epoch(&examples(data), &examples(&data[..3])).unwrap();
+        (0..epochs).map(epoch).last().unwrap()
+    }
+
+    #[test]
+    fn a_task_is_learnt_and_every_tensor_moves() {
+        let data = data(40, 2);
+        let start = network();
+        let before = start.parts();
+        let untrained = evaluate(&start, &examples(&data)).unwrap();
+        let mut trainer = FrameTrainer::new(start, TrainerConfig { epochs: 12, ..config() }, 1).unwrap();
+        let report = run(&mut trainer, &data, 12);
+        assert!(trainer.is_done() && report.epoch == 12 && report.skipped.is_empty());
+        let trained = evaluate(&trainer.network().unwrap(), &examples(&self::data(20, 3))).unwrap();
+        assert!(untrained.accuracy() < 0.6 && trained.accuracy() > 0.9, "{untrained:?} {trained:?}");
+        assert!(report.development_accuracy > 0.9 && report.loss.is_finite());
+        for (before, after) in before.iter().zip(trainer.network.parts()) {
+            let moved = before.2.iter().zip(&after.2).filter(|(a, b)| a != b).count();
+            assert!(2 * moved > before.2.len(), "{} hardly moved", before.0);
+        }
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_bytes() {
+        let data = data(12, 4);
+        let checkpoint = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut trainer = FrameTrainer::new(network(), config(), 5).unwrap();
+                run(&mut trainer, &data, 2);
+                trainer.checkpoint().unwrap()
+            })
+        };
+        let one = checkpoint(1);
+        assert_eq!(one, checkpoint(3));
+        assert_eq!(one, checkpoint(2));
+    }
+
+    #[test]
+    fn resuming_is_as_if_nothing_had_happened() {
+        let data = data(12, 6);
+        let trainer = || FrameTrainer::new(network(), config(), 7).unwrap();
+        let mut through = trainer();
+        run(&mut through, &data, 4);
+        for done in 0..4 {
+            let mut first = trainer();
+            (0..done).for_each(|_| drop(run(&mut first, &data, 1)));
+            let mut second = trainer();
+            second.resume(&first.checkpoint().unwrap()).unwrap();
+            assert_eq!(second.epochs_done(), done);
+            run(&mut second, &data, 4 - done);
+            assert_eq!(second.checkpoint().unwrap(), through.checkpoint().unwrap(), "after {done} epochs");
+        }
+        assert_ne!(through.network().unwrap().parts(), through.network.parts(), "the average is not the last");
+    }
+
+    #[test]
+    fn a_foreign_checkpoint_is_refused() {
+        let trainer = FrameTrainer::new(network(), config(), 1).unwrap();
+        let bytes = trainer.checkpoint().unwrap();
+        let mut other = FrameTrainer::new(network(), TrainerConfig { epochs: 5, ..config() }, 1).unwrap();
+        assert!(other.resume(&bytes).unwrap_err().to_string().contains("other settings"));
+        let mut same = FrameTrainer::new(network(), config(), 1).unwrap();
+        assert!(same.resume(&bytes[..bytes.len() / 2]).is_err());
+        assert!(same.resume(b"junk").is_err());
+        assert!(same.resume(&bytes).is_ok());
+    }
+
+    #[test]
+    fn a_network_gone_astray_is_reported_with_the_utterances() {
+        let data = data(12, 8);
+        let mut trainer = FrameTrainer::new(network(), config(), 1).unwrap();
+        trainer.network.values_mut()[0][0] = f32::NAN;
+        let error = trainer.epoch(&examples(&data), &[]).unwrap_err();
+        let Error::Diverged { epoch: 1, utterances, loss } = &error else { panic!("{error}") };
+        assert!(utterances.contains("utterance-") && loss.is_nan());
+    }
+
+    #[test]
+    fn a_few_bad_batches_are_left_out_by_name() {
+        let mut data = data(12, 9);
+        // So large that sums of them are infinite.
+        data[5].1.as_mut_slice().fill(3e38);
+        let config = TrainerConfig { speeds: vec![1.0], ..config() };
+        let mut trainer = FrameTrainer::new(network(), config, 1).unwrap();
+        let report = trainer.epoch(&examples(&data), &[]).unwrap();
+        assert_eq!(report.skipped.len(), 1);
+        assert!(report.skipped[0].split(' ').any(|name| name == "utterance-5"));
+        assert!(report.loss.is_finite() && report.development_loss.is_nan());
+    }
+
+    #[test]
+    fn examples_that_do_not_fit_are_named() {
+        let data = data(2, 10);
+        let mut trainer = FrameTrainer::new(network(), config(), 1).unwrap();
+        let mut refused = |change: &dyn Fn(&mut FrameExample<'_>)| {
+            let mut examples = examples(&data);
+            change(&mut examples[1]);
+            trainer.epoch(&examples, &[]).unwrap_err().to_string()
+        };
+        assert!(refused(&|example| example.targets.truncate(1)).starts_with("utterance-1: "));
+        assert!(refused(&|example| example.targets[0] = 4).contains("a target is pdf 4, the network scores 4 pdfs"));
+        let (narrow, mut bad) = (Matrix::zeros(3, 2), data[1].1.clone());
+        bad.row_mut(7)[0] = f32::INFINITY;
+        let fit = |frames: &Matrix| frames.rows().div_ceil(3);
+        let mut examples = examples(&data);
+        (examples[1].frames, examples[1].targets) = (&narrow, vec![0; fit(&narrow)]);
+        assert!(trainer.epoch(&examples, &[]).unwrap_err().to_string().contains("2 values in a frame"));
+        (examples[1].frames, examples[1].targets) = (&bad, vec![0; fit(&bad)]);
+        assert!(trainer.epoch(&examples, &[]).unwrap_err().to_string().contains("frame 7"));
+    }
+
+    #[test]
+    fn settings_out_of_range_are_named() {
+        let refused = |config: TrainerConfig| config.check().unwrap_err().to_string();
+        assert!(refused(TrainerConfig { shards: 0, ..config() }).starts_with("shards = 0"));
+        assert!(refused(TrainerConfig { learning_rate: f32::NAN, ..config() }).starts_with("learning_rate"));
+        assert!(refused(TrainerConfig { average_last: 5, ..config() }).starts_with("average_last = 5"));
+        assert!(refused(TrainerConfig { speeds: vec![], ..config() }).starts_with("speeds"));
+        assert!(TrainerConfig::default().check().is_ok());
+    }
 }

@@ -25,10 +25,10 @@ pub use params::NamedTensor;
 pub use stream::StreamState;
 pub use tdnn::TdnnConfig;
 
+use crate::Result;
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::random::Random;
-use crate::{Error, Result};
 use layers::{Dims, Plan, Spec};
 
 /// Input frames that an output row depends on, besides the `subsampling` frames that it stands for.
@@ -155,6 +155,7 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     fn small() -> [NetworkConfig; 3] {
         let tdnn = TdnnConfig {

@@ -88,7 +88,7 @@ mod tests {
     fn a_changed_speed_keeps_frames_and_targets_together() {
         let frames = ramp(90);
         let targets: Vec<u32> = (0..30).collect();
-        for (speed, rows) in [(0.9, 100), (1.0, 90), (1.1, 82)] {
+        for (speed, rows) in [(0.9, 100usize), (1.0, 90), (1.1, 82)] {
             let (changed, moved) = change_speed((&frames, &targets), speed, 3);
             assert_eq!((changed.rows(), moved.len()), (rows, rows.div_ceil(3)));
             for (row, target) in moved.iter().enumerate() {
