@@ -4,5 +4,3 @@
 
 pub mod counting;
 pub mod gmm;
-#[cfg(feature = "neural")]
-pub mod neural;
