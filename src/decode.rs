@@ -216,9 +216,8 @@ pub(crate) fn phone_tier(spans: &[SegmentSpan], symbols: &SymbolTable, (timing, 
 
 /// The pdfs of the symbols that a transcript may leave out, which are pauses.
 fn silence_pdfs(spec: &GraphSpec) -> Vec<usize> {
-    let states = |&symbol: &SymbolId| {
-        (0..spec.topology(symbol).states()).map(move |state| spec.pdf(symbol, state).index())
-    };
+    let states =
+        |&symbol: &SymbolId| (0..spec.topology(symbol).states()).map(move |state| spec.pdf(symbol, state).index());
     spec.optional().iter().flat_map(states).collect()
 }
 

@@ -40,7 +40,7 @@ const WEIGHTS: &str = "weights.safetensors";
 pub struct Bundle {
     /// Settings and credits.
     pub description: Description,
-        /// The graph file.
+    /// The graph file.
     pub graph: GraphSpec,
     /// The phone n-gram that weighs the graph.
     pub ngram: Ngram,
@@ -87,8 +87,9 @@ impl Bundle {
         let ngram = Ngram::parse_arpa(&parts.place().join(NGRAM), &parts.text(NGRAM)?, graph.symbols())?;
         let bytes = parts.bytes(WEIGHTS)?;
         let tensors = tensors::Tensors::parse(&bytes).map_err(|reason| wrong(WEIGHTS, reason))?;
-        let network = Network::load(&description.network, (description.features.dim(), graph.pdfs()), tensors.network())
-            .map_err(|error| wrong(WEIGHTS, error.to_string()))?;
+        let network =
+            Network::load(&description.network, (description.features.dim(), graph.pdfs()), tensors.network())
+                .map_err(|error| wrong(WEIGHTS, error.to_string()))?;
         let bundle = Self {
             priors: tensors.priors().map_err(|reason| wrong(WEIGHTS, reason))?,
             transitions: tensors.transitions().map_err(|reason| wrong(WEIGHTS, reason))?,

@@ -35,7 +35,12 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
     bundle.description.search = tuned.settings;
     bundle.save_description(&args.model)?;
-    eprintln!("phone error {:.2} % on {} utterances; written to {}", 100.0 * tuned.errors.rate(), set.len(), args.model.display());
+    eprintln!(
+        "phone error {:.2} % on {} utterances; written to {}",
+        100.0 * tuned.errors.rate(),
+        set.len(),
+        args.model.display()
+    );
     Ok(Outcome::Complete)
 }
 

@@ -12,6 +12,7 @@ mod kernels;
 mod layers;
 mod mlp;
 mod ops;
+pub mod optimiser;
 mod params;
 mod splice;
 mod stream;

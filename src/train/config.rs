@@ -85,8 +85,10 @@ impl TrainConfig {
     /// [`Error::Config`] naming key and position for unknown keys and wrong values.
     pub fn read(path: &Path, data: Option<&Path>) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
-        let mut config: Self = toml::from_str(&text)
-            .map_err(|error| Error::Config { path: path.to_owned(), reason: error.to_string().trim_end().to_owned() })?;
+        let mut config: Self = toml::from_str(&text).map_err(|error| Error::Config {
+            path: path.to_owned(),
+            reason: error.to_string().trim_end().to_owned(),
+        })?;
         let here = path.parent().unwrap_or(Path::new(""));
         let data = data.unwrap_or(here);
         config.corpora.iter_mut().for_each(|corpus| corpus.manifest = data.join(&corpus.manifest));

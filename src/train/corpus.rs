@@ -94,7 +94,8 @@ fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
         let manifest = Manifest::read(&corpus.manifest)?;
         for utterance in &manifest.utterances {
             if !seen.insert(utterance.name.clone()) {
-                let reason = format!("utterance {:?} is in an earlier manifest too: give it another name", utterance.name);
+                let reason =
+                    format!("utterance {:?} is in an earlier manifest too: give it another name", utterance.name);
                 return Err(Error::Manifest { path: corpus.manifest.clone(), line: utterance.line, reason });
             }
         }
@@ -109,7 +110,11 @@ fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
     Ok((training, development))
 }
 
-fn transcribe(utterances: Vec<Utterance>, transcriber: &mut Transcriber<'_>, progress: &mut Progress<'_>) -> Vec<Wanted> {
+fn transcribe(
+    utterances: Vec<Utterance>,
+    transcriber: &mut Transcriber<'_>,
+    progress: &mut Progress<'_>,
+) -> Vec<Wanted> {
     let mut wanted = Vec::new();
     for utterance in utterances {
         match transcriber.words(&utterance) {

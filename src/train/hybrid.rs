@@ -61,7 +61,8 @@ pub(super) fn train(
     let timing = config.features.timing(config.network.subsampling() as u32);
     let run = Run { config, corpus, work, spec, timing };
     let mut alignments = first;
-    let mut network = Network::new(&config.network, (config.features.dim(), run.spec.pdfs()), &Random::new(config.seed))?;
+    let mut network =
+        Network::new(&config.network, (config.features.dim(), run.spec.pdfs()), &Random::new(config.seed))?;
     for pass in 1..=config.pass.len() {
         network = run.pass(pass, network, &alignments, progress)?;
         if pass < config.pass.len() {
@@ -93,7 +94,10 @@ impl Run<'_> {
             let report = trainer.epoch(&training, &development)?;
             let bytes = trainer.checkpoint()?;
             formats::atomic::write(&path, |file| file.write_all(&bytes))?;
-            report.skipped.iter().for_each(|names| progress(Event::Note(format!("loss not finite, left out: {names}"))));
+            report
+                .skipped
+                .iter()
+                .for_each(|names| progress(Event::Note(format!("loss not finite, left out: {names}"))));
             let percent = self.phone_error(trainer.network()?, alignments)?;
             progress(epoch_event(pass, &report, percent));
         }
@@ -173,7 +177,7 @@ impl Run<'_> {
         let tiers = self.corpus.training.iter().filter_map(|example| alignments.get(&example.name));
         let counts = transition_counts(tiers, &self.spec, self.timing)?;
         let weights = self.spec.initial_weights();
-        TransitionRows::of(self.spec.transitions(), [&self.spec.compile_with(None)?])?.dwell(&counts, &weights)
+        TransitionRows::of(&self.spec).dwell(&counts, &weights)
     }
 
     fn ngram(&self, alignments: &Alignments) -> Result<Ngram> {
