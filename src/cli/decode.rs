@@ -154,7 +154,7 @@ type Decoded = (Alignment, Vec<String>);
 
 fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<Decoded> {
     let rate = recogniser.bundle().description.features.sample_rate_hz;
-    let channel = args.channel.map_or(Channel::Mix, |number| Channel::Only(usize::from(number)));
+    let channel = args.channel.map_or(Channel::Mix, |number| Channel::Only(usize::from(number) - 1));
     let audio = input.read(&AudioOptions { sample_rate_hz: rate, channel })?;
     let in_file = |reason: String| Error::Audio { path: input.path.clone(), reason };
     if let Some(error) = too_short(audio.samples.len() as u64, recogniser.bundle()) {

@@ -9,6 +9,7 @@ mod info;
 #[cfg(feature = "neural")]
 mod inputs;
 
+mod score;
 #[cfg(feature = "neural")]
 mod train;
 #[cfg(feature = "neural")]
@@ -44,6 +45,8 @@ enum Command {
     #[cfg(feature = "neural")]
     Tune(tune::TuneArgs),
 
+    /// Compare decoded phones with the reference
+    Score(score::ScoreArgs),
     /// Say what is wrong with manifests before training on them
     Validate(validate::ValidateArgs),
     /// Describe a model
@@ -95,6 +98,7 @@ fn run(command: Command) -> Result<Outcome> {
         #[cfg(feature = "neural")]
         Command::Tune(args) => tune::run(&args),
 
+        Command::Score(args) => print(&score::run(&args)?),
         Command::Validate(args) => validate::run(&args),
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),

@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn frames_are_as_defined_for_every_block_size() {
-        for (shift, length) in [(1, 2), (1, 7), (2, 5), (3, 4), (3, 9), (4, 7), (5, 3), (7, 2)] {
+        for (shift, length) in [(1, 2), (1, 7), (2, 5), (3, 4), (3, 9), (4, 7), (5, 3), (6, 3), (7, 2)] {
             for count in 0..40 {
                 for (snip_edges, block) in [(true, 1), (true, 5), (false, 1), (false, 3), (false, 40)] {
                     let config = config(shift as f32, length as f32, snip_edges);

@@ -4,3 +4,5 @@
 
 pub mod counting;
 pub mod gmm;
+#[cfg(feature = "neural")]
+pub mod neural;

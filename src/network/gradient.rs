@@ -19,10 +19,11 @@ pub trait Criterion {
 
 impl Network {
     /// The gradient of `criterion` by every parameter, in the order of [`Network::parts`], over `utterances` `[T x D]` each.
-    /// Hidden values are dropped as `dropout` draws them. Runs on the calling thread.
+    /// Hidden values are dropped as `dropout` draws them. Runs on the calling thread. Features that are not finite make scores
+    /// and gradient so.
     ///
     /// # Errors
-    /// As of [`super::Acoustic::step`] and of the criterion.
+    /// [`Error::Shape`] for frames of another dimension or a criterion's gradient of another shape; those of the criterion.
     pub fn gradient(
         &self,
         utterances: &[Matrix],
@@ -92,7 +93,7 @@ mod tests {
         let mut network = Network::new(config, (4, 6), &Random::new(1)).unwrap();
         // First biases are zeros; these are not.
         let mut random = Random::new(2);
-        network.values_mut().into_iter().flatten().for_each(|value| *value += 0.1 * random.normal());
+        network.values.iter_mut().flatten().for_each(|value| *value += 0.1 * random.normal());
         network
     }
 
@@ -110,9 +111,9 @@ mod tests {
                 let gradient = network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap();
                 let mut loss = |tensor: usize, index: usize, by: f32| {
                     let mut criterion = Linear::default();
-                    network.values_mut()[tensor][index] += by;
+                    network.values[tensor][index] += by;
                     network.gradient(&utterances, &mut criterion, Some(&random)).unwrap();
-                    network.values_mut()[tensor][index] -= by;
+                    network.values[tensor][index] -= by;
                     criterion.loss
                 };
                 let (mut checked, mut bends) = (0, 0);

@@ -11,6 +11,7 @@ mod init;
 mod kernels;
 mod layers;
 mod mlp;
+pub mod optimiser;
 mod params;
 mod splice;
 mod stream;
@@ -23,10 +24,12 @@ pub use params::NamedTensor;
 pub use stream::StreamState;
 pub use tdnn::TdnnConfig;
 
-use crate::Result;
+use rayon::prelude::*;
+
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::random::Random;
+use crate::{Error, Result};
 use layers::{Dims, Plan, Spec};
 
 /// Input frames that an output row depends on, besides the `subsampling` frames that it stands for.
@@ -126,14 +129,20 @@ impl Network {
         self.plan.specs().iter().zip(&self.values).map(named).collect()
     }
 
-    /// The values of the parameters, tensor by tensor, in the order of [`Network::parts`].
-    pub fn values(&self) -> &[Vec<f32>] {
-        &self.values
-    }
-
-    /// The same, to change.
-    pub fn values_mut(&mut self) -> Vec<&mut [f32]> {
-        self.values.iter_mut().map(Vec::as_mut_slice).collect()
+    /// Sets all parameters; `values` are in the order of [`Network::parts`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of tensors or values.
+    pub fn set(&mut self, values: &[Vec<f32>]) -> Result<()> {
+        if values.len() != self.values.len() {
+            return Err(Error::Shape { what: "parameter tensors", expected: self.values.len(), found: values.len() });
+        }
+        let uneven = self.values.iter().zip(values).find(|(old, new)| old.len() != new.len());
+        if let Some((old, new)) = uneven {
+            return Err(Error::Shape { what: "values of a parameter", expected: old.len(), found: new.len() });
+        }
+        self.values.par_iter_mut().zip(values).for_each(|(old, new)| old.copy_from_slice(new));
+        Ok(())
     }
 
     /// Output rows that an utterance of `frames` frames gets.
@@ -153,7 +162,6 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
 
     fn small() -> [NetworkConfig; 3] {
         let tdnn = TdnnConfig {
@@ -264,5 +272,17 @@ mod tests {
         let mut bad = frames(4);
         bad.row_mut(2)[1] = f32::NAN;
         assert!(matches!(network.log_posteriors(&bad), Err(Error::NotFinite { frame: 2, .. })));
+    }
+
+    #[test]
+    fn new_values_reach_inference() {
+        let mut network = network(&small()[0]);
+        let before = network.log_posteriors(&frames(9)).unwrap();
+        let scaled = |(_, _, values): NamedTensor| values.iter().map(|value| value * 1.5 + 0.1).collect();
+        let values: Vec<Vec<f32>> = network.parts().into_iter().map(scaled).collect();
+        network.set(&values).unwrap();
+        assert_ne!(network.log_posteriors(&frames(9)).unwrap(), before);
+        assert!(network.set(&values[1..]).is_err());
+        assert!(network.set(&values.iter().map(|_| vec![]).collect::<Vec<_>>()).is_err());
     }
 }

@@ -40,7 +40,10 @@ impl Acoustic for Network {
     }
 
     fn step(&self, state: &mut StreamState, frames: &Matrix, last: bool) -> Result<LogPosteriors> {
-        self.check(frames, state.received)?;
+        self.check_dim(frames)?;
+        if let Some(frame) = frames.first_not_finite() {
+            return Err(Error::NotFinite { what: "features", frame: state.received + frame });
+        }
         if frames.rows() > 0 {
             if state.received == 0 {
                 repeat(&mut state.frames, frames.row(0), self.plan.left);
@@ -60,9 +63,10 @@ impl Acoustic for Network {
 }
 
 impl Network {
-    /// Frames `[T x D]` with their edge frames repeated so that the network gives `ceil(T / subsampling)` rows.
+    /// Frames `[T x D]` with their edge frames repeated so that the network gives `ceil(T / subsampling)` rows. Values that
+    /// are not finite pass: the loss shows them.
     pub(super) fn padded(&self, frames: &Matrix) -> Result<Matrix> {
-        self.check(frames, 0)?;
+        self.check_dim(frames)?;
         let mut state = self.start();
         if frames.rows() > 0 {
             repeat(&mut state.frames, frames.row(0), self.plan.left);
@@ -73,14 +77,9 @@ impl Network {
         Ok(state.frames)
     }
 
-    fn check(&self, frames: &Matrix, received: usize) -> Result<()> {
-        if frames.cols() != self.dims.input {
-            return Err(Error::Shape { what: "values in a frame", expected: self.dims.input, found: frames.cols() });
-        }
-        match frames.first_not_finite() {
-            Some(frame) => Err(Error::NotFinite { what: "features", frame: received + frame }),
-            None => Ok(()),
-        }
+    fn check_dim(&self, frames: &Matrix) -> Result<()> {
+        let (expected, found) = (self.dims.input, frames.cols());
+        if expected == found { Ok(()) } else { Err(Error::Shape { what: "values in a frame", expected, found }) }
     }
 
     /// Repeats the last frame until every row that is still due can be computed, and cuts what none of them sees.

@@ -58,7 +58,7 @@ fn graphs<'a>(spec: &GraphSpec, examples: &'a [Example], progress: &mut Progress
 
 fn make(config: &TrainConfig, spec: &GraphSpec, corpus: &Corpus, progress: &mut Progress<'_>) -> Result<Alignments> {
     let training = graphs(spec, &corpus.training, progress);
-    let trainer = GmmTrainer::new(config.gmm.training.clone(), spec.initial_weights(), spec.optional().to_vec())?;
+    let trainer = GmmTrainer::new(config.gmm.training.clone(), spec)?;
     let trained = trainer.train(&training, &mut |em| {
         let EmProgress { iteration, of, log_likelihood, gaussians, .. } = *em;
         progress(Event::Em { iteration, of, log_likelihood, gaussians });

@@ -177,7 +177,7 @@ impl Run<'_> {
         let tiers = self.corpus.training.iter().filter_map(|example| alignments.get(&example.name));
         let counts = transition_counts(tiers, &self.spec, self.timing)?;
         let weights = self.spec.initial_weights();
-        TransitionRows::of(self.spec.transitions(), [&self.spec.compile_with(None)?])?.dwell(&counts, &weights)
+        TransitionRows::of(&self.spec).dwell(&counts, &weights)
     }
 
     fn ngram(&self, alignments: &Alignments) -> Result<Ngram> {

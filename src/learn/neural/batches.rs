@@ -1,0 +1,76 @@
+//! Which utterances go into a batch together, and the batch as shards.
+
+use rayon::prelude::*;
+
+use super::{AugmentConfig, FrameExample, IGNORE, SHARDS};
+use crate::matrix::Matrix;
+use crate::random::Random;
+
+/// Cuts `examples` into batches of about `frames` frames: neighbours in length go together, batches come in random order.
+pub(super) fn batches(examples: &[FrameExample<'_>], frames: usize, random: &mut Random) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..examples.len()).filter(|&index| examples[index].frames.rows() > 0).collect();
+    random.shuffle(&mut order);
+    order.sort_by_key(|&index| examples[index].frames.rows() / LENGTH_STEP);
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    let mut room = 0;
+    for index in order {
+        let rows = examples[index].frames.rows();
+        if rows > room || batches.is_empty() {
+            batches.push(Vec::new());
+            room = frames;
+        }
+        room = room.saturating_sub(rows);
+        if let Some(batch) = batches.last_mut() {
+            batch.push(index);
+        }
+    }
+    random.shuffle(&mut batches);
+    batches
+}
+
+/// Utterances whose lengths differ by less than this many frames count as equally long.
+const LENGTH_STEP: usize = 50;
+
+/// A part of a batch, augmented.
+#[derive(Debug)]
+pub(super) struct Shard {
+    /// Frames of each utterance, `[T x D]`.
+    pub(super) utterances: Vec<Matrix>,
+    /// Targets of all output rows, one utterance after another.
+    pub(super) targets: Vec<u32>,
+}
+
+impl Shard {
+    /// The shards of `batch`: each utterance goes to the shard with the fewest frames so far.
+    pub(super) fn draw(
+        batch: &[usize],
+        examples: &[FrameExample<'_>],
+        (augment, subsampling): (&AugmentConfig, usize),
+        random: &Random,
+    ) -> Vec<Self> {
+        let mut parts: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); SHARDS.min(batch.len())];
+        for &index in batch {
+            if let Some(part) = parts.iter_mut().min_by_key(|part| part.0) {
+                part.0 += examples[index].frames.rows();
+                part.1.push(index);
+            }
+        }
+        let one = |part: &(usize, Vec<usize>)| {
+            let mut shard = Self { utterances: Vec::new(), targets: Vec::new() };
+            for &index in &part.1 {
+                let example = &examples[index];
+                let mut random = random.fork(index as u64);
+                let (frames, targets) = augment.apply((example.frames, &example.targets), subsampling, &mut random);
+                shard.utterances.push(frames);
+                shard.targets.extend(targets);
+            }
+            shard
+        };
+        parts.par_iter().map(one).collect()
+    }
+
+    /// Rows that are learnt from.
+    pub(super) fn rows(&self) -> usize {
+        self.targets.iter().filter(|&&target| target != IGNORE).count()
+    }
+}

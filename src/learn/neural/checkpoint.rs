@@ -1,0 +1,77 @@
+//! A trainer's whole state as safetensors: parameters, moments, sums, and what they belong to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use super::FrameTrainer;
+use crate::{Error, Result};
+
+const GROUPS: [&str; 4] = ["parameter", "first", "second", "sum"];
+
+/// What the numbers belong to: another run's checkpoint is refused.
+fn fingerprint(trainer: &FrameTrainer) -> String {
+    format!("{:?} {:?}", trainer.config, trainer.network.config())
+}
+
+fn groups(trainer: &FrameTrainer) -> [&Vec<Vec<f32>>; 4] {
+    [&trainer.parameters, &trainer.optimiser.first, &trainer.optimiser.second, &trainer.sum]
+}
+
+/// `trainer` as bytes.
+pub(super) fn encode(trainer: &FrameTrainer) -> Result<Vec<u8>> {
+    let mut tensors: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for (group, values) in GROUPS.iter().zip(groups(trainer)) {
+        for (index, values) in values.iter().enumerate() {
+            let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            tensors.insert(format!("{group}.{index:04}"), bytes);
+        }
+    }
+    let wrong = |error: safetensors::SafeTensorError| Error::Other(format!("checkpoint: {error}"));
+    let views = tensors
+        .iter()
+        .map(|(name, bytes)| Ok((name.as_str(), TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes)?)))
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(wrong)?;
+    let about = HashMap::from([
+        ("run".to_owned(), fingerprint(trainer)),
+        ("epochs".to_owned(), trainer.epochs.to_string()),
+        ("steps".to_owned(), trainer.optimiser.steps.to_string()),
+    ]);
+    safetensors::serialize(views, Some(about)).map_err(wrong)
+}
+
+/// Makes `trainer` what it was when `bytes` were written.
+pub(super) fn restore(trainer: &mut FrameTrainer, bytes: &[u8]) -> Result<()> {
+    let broken = |error: safetensors::SafeTensorError| Error::Other(format!("the checkpoint is broken: {error}"));
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
+    let about = metadata.metadata().clone().unwrap_or_default();
+    if about.get("run") != Some(&fingerprint(trainer)) {
+        return Err(Error::Other("the checkpoint is of a run with other settings: remove it, or restore them".into()));
+    }
+    let number = |key: &str| {
+        let value = about.get(key).and_then(|value| value.parse::<u64>().ok());
+        value.ok_or_else(|| Error::Other(format!("the checkpoint is broken: it does not say its {key}")))
+    };
+    let (epochs, steps) = (number("epochs")? as usize, number("steps")?);
+    let file = SafeTensors::deserialize(bytes).map_err(broken)?;
+    let mut read = Vec::new();
+    for (group, now) in GROUPS.iter().zip(groups(trainer)) {
+        let one = |(index, now): (usize, &Vec<f32>)| {
+            let view = file.tensor(&format!("{group}.{index:04}")).map_err(broken)?;
+            let values: Vec<f32> =
+                view.data().as_chunks::<4>().0.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect();
+            match values.len() == now.len() {
+                true => Ok(values),
+                false => Err(Error::Shape { what: "values in a checkpoint", expected: now.len(), found: values.len() }),
+            }
+        };
+        read.push(now.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?);
+    }
+    let [parameters, first, second, sum]: [Vec<Vec<f32>>; 4] =
+        read.try_into().map_err(|_| Error::Other("the checkpoint is broken: a group of tensors is missing".into()))?;
+    (trainer.parameters, trainer.sum) = (parameters, sum);
+    (trainer.optimiser.first, trainer.optimiser.second, trainer.optimiser.steps) = (first, second, steps);
+    trainer.epochs = epochs;
+    Ok(())
+}
