@@ -100,7 +100,7 @@ mod tests {
     fn utterances() -> Vec<Matrix> {
         let mut random = Random::new(3);
         let mut draw = |rows: usize| (0..rows * 4).map(|_| random.normal()).collect();
-        [17, 1, 8].map(|rows| Matrix::from_vec(rows, 4, draw(rows)).unwrap()).into()
+        [17, 1, 8, 0].map(|rows| Matrix::from_vec(rows, 4, draw(rows)).unwrap()).into()
     }
 
     #[test]

@@ -134,24 +134,27 @@ fn rectified_dot(a: &[f32], b: &[f32]) -> f32 {
 /// Adds to y the rows of `x` that stay when each utterance loses `margin` rows at both ends: y\[t\] += x\[t + margin\].
 pub(super) fn add_cropped(y: &mut [f32], x: &[f32], (segments, margin, cols): (&Segments, usize, usize)) {
     let mut at = 0;
-    for (first, rows) in segments.iter() {
-        let kept = rows.saturating_sub(2 * margin) * cols;
-        let source = &x[(first + margin) * cols..][..kept];
-        y[at..at + kept].iter_mut().zip(source).for_each(|(y, x)| *y += x);
-        at += kept;
+    for (first, rows) in cropped(segments, margin) {
+        let source = &x[first * cols..(first + rows) * cols];
+        y[at * cols..(at + rows) * cols].iter_mut().zip(source).for_each(|(y, x)| *y += x);
+        at += rows;
     }
 }
 
-/// Its backward: the gradient back in its place, zeros at the margins.
-pub(super) fn uncrop(gradient: &[f32], (segments, margin, cols): (&Segments, usize, usize)) -> Vec<f32> {
-    let mut out = vec![0.0; segments.rows() * cols];
+/// Its backward: adds the gradient by y to the gradient by x at the rows that stayed.
+pub(super) fn add_uncropped(by_x: &mut [f32], gradient: &[f32], (segments, margin, cols): (&Segments, usize, usize)) {
     let mut at = 0;
-    for (first, rows) in segments.iter() {
-        let kept = rows.saturating_sub(2 * margin) * cols;
-        out[(first + margin) * cols..][..kept].copy_from_slice(&gradient[at..at + kept]);
-        at += kept;
+    for (first, rows) in cropped(segments, margin) {
+        let source = &gradient[at * cols..(at + rows) * cols];
+        by_x[first * cols..(first + rows) * cols].iter_mut().zip(source).for_each(|(by_x, by_y)| *by_x += by_y);
+        at += rows;
     }
-    out
+}
+
+/// First row and rows of what stays of each utterance.
+fn cropped(segments: &Segments, margin: usize) -> impl Iterator<Item = (usize, usize)> {
+    let long_enough = segments.iter().filter(move |(_, rows)| *rows > 2 * margin);
+    long_enough.map(move |(first, rows)| (first + margin, rows - 2 * margin))
 }
 
 /// A dropout mask that is drawn again, the same, whenever it is applied (inverted scaling: what stays grows).
@@ -284,7 +287,9 @@ mod tests {
             add_cropped(&mut y, x, (&segments, 1, 2));
             y
         };
-        check_slope(&x, &uncrop(&c, (&segments, 1, 2)), f, &c);
+        let mut by_x = vec![0.0; 18];
+        add_uncropped(&mut by_x, &c, (&segments, 1, 2));
+        check_slope(&x, &by_x, f, &c);
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl Connection {
         Self { name: name.into(), splice, inputs, outputs, deviation, places: [0; 2] }
     }
 
+    /// The last connection, to scores, which nothing rectifies: they begin with about the variance of x.
+    pub(super) fn output((inputs, outputs): (usize, usize)) -> Self {
+        Self::new("output", Splice::none(), (inputs, outputs)).scaled(0.5f32.sqrt())
+    }
+
     /// The same with smaller or larger first weights.
     pub(super) fn scaled(self, factor: f32) -> Self {
         Self { deviation: self.deviation * factor, ..self }
@@ -93,20 +98,21 @@ pub(super) struct Spec {
 }
 
 /// Rows of the utterances of a batch, laid one after another.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
     pub(super) values: Vec<f32>,
     pub(super) segments: Segments,
 }
 
 /// What a layer's backward needs of its forward.
+#[derive(Default)]
 pub(super) struct Saved {
     /// The layer's input.
     x: Rows,
     /// Before rectifying.
     affine: Vec<f32>,
     /// After rectifying and dropping, inside a block.
-    inner: Option<Rows>,
+    inner: Rows,
     mask: Option<Mask>,
 }
 
@@ -131,66 +137,70 @@ impl Layer {
             Self::Hidden(connection) => {
                 let affine = connection.forward(values, &x);
                 let y = rectified(&affine, connection.outputs, mask.as_ref());
-                (y, Saved { x, affine: affine.values, inner: None, mask })
+                (y, Saved { x, affine: affine.values, mask, ..Saved::default() })
             }
             Self::Block { dilation, narrow, wide } => {
                 let affine = narrow.forward(values, &x);
                 let inner = rectified(&affine, narrow.outputs, mask.as_ref());
                 let mut y = wide.forward(values, &inner);
                 kernels::add_cropped(&mut y.values, &x.values, (&x.segments, *dilation, wide.outputs));
-                (y, Saved { x, affine: affine.values, inner: Some(inner), mask })
+                (y, Saved { x, affine: affine.values, inner, mask })
             }
-            Self::Output(connection) => {
-                let y = connection.forward(values, &x);
-                (y, Saved { x, affine: Vec::new(), inner: None, mask: None })
-            }
+            Self::Output(connection) => (connection.forward(values, &x), Saved { x, ..Saved::default() }),
         }
     }
 
-    /// Adds the gradients by the parameters to `sums` and gives the gradient by the input, unless nobody `wants` it.
+    /// Adds the gradients by the parameters to `sums` and gives the gradient by the input, unless that is unwanted.
     fn backward(
         &self,
         values: &[Vec<f32>],
         (saved, mut gradient): (Saved, Vec<f32>),
-        (sums, wants): (&mut [Vec<f32>], InputGradient),
+        (sums, by_input): (&mut [Vec<f32>], InputGradient),
     ) -> Vec<f32> {
         let Saved { x, affine, inner, mask } = saved;
-        let (connection, mut by_x) = match (self, inner) {
-            (Self::Block { dilation, narrow, wide }, Some(inner)) => {
-                let by_x = kernels::uncrop(&gradient, (&x.segments, *dilation, wide.outputs));
+        let mut by_x = vec![0.0; x.values.len()];
+        let connection = match self {
+            Self::Output(connection) => connection,
+            Self::Hidden(connection) => {
+                unrectify(&affine, &mut gradient, (connection.outputs, mask.as_ref()));
+                connection
+            }
+            Self::Block { dilation, narrow, wide } => {
+                kernels::add_uncropped(&mut by_x, &gradient, (&x.segments, *dilation, wide.outputs));
                 wide.differentiate(&inner, &gradient, sums);
                 let mut by_inner = vec![0.0; inner.values.len()];
                 wide.back(values, (&inner.segments, &gradient), &mut by_inner);
                 gradient = by_inner;
-                (narrow, by_x)
-            }
-            (Self::Block { narrow: connection, .. } | Self::Hidden(connection) | Self::Output(connection), _) => {
-                (connection, vec![0.0; if wants == InputGradient::Wanted { x.values.len() } else { 0 }])
+                unrectify(&affine, &mut gradient, (narrow.outputs, mask.as_ref()));
+                narrow
             }
         };
-        if !affine.is_empty() {
-            mask.iter().for_each(|mask| mask.apply(&mut gradient));
-            kernels::relu_renorm_gradient(&affine, &mut gradient, connection.outputs);
-        }
         connection.differentiate(&x, &gradient, sums);
-        if wants == InputGradient::Wanted {
+        if by_input == InputGradient::Wanted {
             connection.back(values, (&x.segments, &gradient), &mut by_x);
         }
         by_x
     }
 }
 
-/// Whether anybody asks for the gradient by a layer's input.
+/// Whether anybody asks for the gradient by a layer's input: not where that is the features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InputGradient {
     Wanted,
     Unwanted,
 }
 
+/// relu_renorm of rows of `cols` values, then dropout.
 fn rectified(x: &Rows, cols: usize, mask: Option<&Mask>) -> Rows {
     let mut values = kernels::relu_renorm(&x.values, cols);
     mask.iter().for_each(|mask| mask.apply(&mut values));
     Rows { values, segments: x.segments.clone() }
+}
+
+/// The backward of [`rectified`], in place.
+fn unrectify(affine: &[f32], gradient: &mut [f32], (cols, mask): (usize, Option<&Mask>)) {
+    mask.iter().for_each(|mask| mask.apply(gradient));
+    kernels::relu_renorm_gradient(affine, gradient, cols);
 }
 
 /// Layers in order, and how much they see.
@@ -262,8 +272,8 @@ impl Plan {
         let mut sums: Vec<Vec<f32>> = values.iter().map(|values| vec![0.0; values.len()]).collect();
         let mut gradient = gradient;
         for (index, (layer, saved)) in self.layers.iter().zip(tape).enumerate().rev() {
-            let wants = if index == 0 { InputGradient::Unwanted } else { InputGradient::Wanted };
-            gradient = layer.backward(values, (saved, gradient), (&mut sums, wants));
+            let by_input = if index == 0 { InputGradient::Unwanted } else { InputGradient::Wanted };
+            gradient = layer.backward(values, (saved, gradient), (&mut sums, by_input));
         }
         sums
     }

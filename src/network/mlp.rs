@@ -50,7 +50,7 @@ impl MlpConfig {
             layers.push(Layer::Hidden(Connection::new(name, splice, (inputs, outputs))));
             (splice, inputs) = (Splice::none(), outputs);
         }
-        layers.push(Layer::Output(Connection::new("output", splice, (inputs, dims.pdfs))));
+        layers.push(Layer::Output(Connection::output((inputs, dims.pdfs))));
         Plan::new(layers, self.left_frames, self.dropout)
     }
 }
