@@ -1,8 +1,12 @@
 //! The gradient of any criterion on a network's scores: forward, the criterion, backward.
 
-use super::Network;
+use candle_core::{Device, Tensor};
+
 use super::layers::Rows;
+use super::operation::{NetworkOp, Surrogate, with_values};
+use super::params::cut;
 use super::splice::Segments;
+use super::{Network, refused};
 use crate::matrix::Matrix;
 use crate::random::Random;
 use crate::{Error, Result};
@@ -30,15 +34,35 @@ impl Network {
         criterion: &mut impl Criterion,
         dropout: Option<&Random>,
     ) -> Result<Vec<Vec<f32>>> {
-        let (scores, tape) = self.plan.forward(&self.values, self.laid_out(utterances)?, dropout);
-        let rows = scores.segments.rows();
-        let mut scores = Matrix::from_vec(rows, self.dims.pdfs, scores.values)?;
-        criterion.differentiate(&mut scores)?;
-        let (expected, found) = (rows * self.dims.pdfs, scores.rows() * scores.cols());
+        let scores = self.tracked_scores(utterances, dropout)?;
+        let mut wanted = self.to_matrix(&scores)?;
+        criterion.differentiate(&mut wanted)?;
+        let (expected, found) = (scores.elem_count(), wanted.rows() * wanted.cols());
         if expected != found {
             return Err(Error::Shape { what: "values in the criterion's gradient", expected, found });
         }
-        Ok(self.plan.backward(&self.values, tape, scores.into_vec()))
+        let loss = scores.apply_op1(Surrogate { gradient: wanted.into_vec() }).map_err(refused)?;
+        drop(scores);
+        let gradients = loss.backward().map_err(refused)?;
+        let gradient = gradients.get(self.parameters.variable());
+        let gradient = gradient.ok_or_else(|| Error::Network("the parameters received no gradient".into()))?;
+        let lengths = self.parameters.lengths();
+        with_values(gradient, |flat| Ok(cut(flat, lengths).into_iter().map(<[f32]>::to_vec).collect())).map_err(refused)
+    }
+
+    /// The scores of `utterances`, laid one after another, recorded for a backward pass.
+    fn tracked_scores(&self, utterances: &[Matrix], dropout: Option<&Random>) -> Result<Tensor> {
+        let Rows { values, segments } = self.laid_out(utterances)?;
+        let shape = (segments.rows(), self.dims.input);
+        let frames = Tensor::from_vec(values, shape, &Device::Cpu).map_err(refused)?;
+        let operation = NetworkOp::scores(&self.plan, self.parameters.lengths(), segments).with_gradient(dropout);
+        frames.apply_op2(self.parameters.variable(), operation).map_err(refused)
+    }
+
+    /// Scores `[rows x P]` as plain numbers.
+    pub(super) fn to_matrix(&self, scores: &Tensor) -> Result<Matrix> {
+        let values = with_values(scores, |values| Ok(values.to_vec())).map_err(refused)?;
+        Matrix::from_vec(values.len() / self.dims.pdfs, self.dims.pdfs, values)
     }
 
     /// The padded frames of `utterances`, one after another.
@@ -93,7 +117,9 @@ mod tests {
         let mut network = Network::new(config, (4, 6), &Random::new(1)).unwrap();
         // First biases are zeros; these are not.
         let mut random = Random::new(2);
-        network.values.iter_mut().flatten().for_each(|value| *value += 0.1 * random.normal());
+        let mut values = network.parameters.values();
+        values.iter_mut().flatten().for_each(|value| *value += 0.1 * random.normal());
+        network.set(&values).unwrap();
         network
     }
 
@@ -109,11 +135,14 @@ mod tests {
             for config in configs(dropout) {
                 let (mut network, utterances, random) = (network(&config), utterances(), Random::new(4));
                 let gradient = network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap();
+                let mut values = network.parameters.values();
                 let mut loss = |tensor: usize, index: usize, by: f32| {
                     let mut criterion = Linear::default();
-                    network.values[tensor][index] += by;
+                    let start = values[tensor][index];
+                    values[tensor][index] += by;
+                    network.set(&values).unwrap();
                     network.gradient(&utterances, &mut criterion, Some(&random)).unwrap();
-                    network.values[tensor][index] -= by;
+                    values[tensor][index] = start;
                     criterion.loss
                 };
                 let (mut checked, mut bends) = (0, 0);
