@@ -44,7 +44,8 @@ fi
 if stage 5 "decode and score the test sets"; then
   for test in speechocean762 an4; do
     senone decode --model "$WORK/model" --format ctm "$SENONE_DATA/$test/test.tsv" > "$WORK/$test.ctm"
-    senone score "$SENONE_DATA/$test/test.tsv" "$WORK/$test.ctm" --lexicon "$lexicon" | tee "$WORK/$test.score.txt"
+    senone score "$SENONE_DATA/$test/test.tsv" "$WORK/$test.ctm" --lexicon "$lexicon" \
+      --record "$WORK/model" --test "$test test" | tee "$WORK/$test.score.txt"
   done
 fi
 

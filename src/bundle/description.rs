@@ -115,6 +115,12 @@ impl Description {
         }
     }
 
+    /// Notes `score`, in place of an earlier one of the same test.
+    pub fn record(&mut self, score: Score) {
+        self.scores.retain(|other| other.test != score.test);
+        self.scores.push(score);
+    }
+
     /// Reads `bundle.toml`; the error is a reason without the file's name.
     pub(super) fn parse(text: &str) -> std::result::Result<Self, String> {
         let table: toml::Table = settings::parse(text)?;

@@ -8,9 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+#[cfg(feature = "neural")]
+use senone::bundle::{Bundle, Score};
 use senone::data::manifest::{Manifest, Utterance};
 use senone::formats::ctm;
 use senone::graph::lexicon::Lexicon;
+#[cfg(feature = "neural")]
+use senone::metrics::ScoreReport;
 use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, compare, score};
 use senone::{Error, Result};
 
@@ -51,6 +55,16 @@ pub struct ScoreArgs {
     /// Score these hypotheses too, and print the paired 95 % interval of the difference
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
+
+    /// Note the rate in the description of this model, under the name of --test
+    #[cfg(feature = "neural")]
+    #[arg(long, value_name = "MODEL", requires = "test")]
+    pub record: Option<PathBuf>,
+
+    /// What the test is called in the model's description
+    #[cfg(feature = "neural")]
+    #[arg(long, value_name = "NAME")]
+    pub test: Option<String>,
 }
 
 fn parse_fold(text: &str) -> std::result::Result<(String, String), String> {
@@ -71,6 +85,10 @@ pub fn run(args: &ScoreArgs) -> Result<String> {
     let report = |path: &Path| score(&references, &read_hypotheses(path)?, &options);
     let first = report(&args.hypothesis)?;
     let mut text = first.to_string();
+    #[cfg(feature = "neural")]
+    if let (Some(model), Some(test)) = (&args.record, &args.test) {
+        record(model, test, &first)?;
+    }
     if args.speakers {
         text += &format!("\n{}", first.speaker_table());
     }
@@ -79,6 +97,20 @@ pub fn run(args: &ScoreArgs) -> Result<String> {
         text += &format!("\nagainst {}:\n{second}\n{}", against.display(), compare(&first, &second)?);
     }
     Ok(text)
+}
+
+/// Puts the rate into the description of `model`, in place of an earlier one of the same test.
+#[cfg(feature = "neural")]
+fn record(model: &Path, test: &str, report: &ScoreReport) -> Result<()> {
+    let percent = |rate: f64| (10_000.0 * rate).round() / 100.0;
+    let interval = report.interval.map(|interval| [percent(interval.low), percent(interval.high)]);
+    let mut bundle = Bundle::open(model)?;
+    bundle.description.record(Score {
+        test: test.to_owned(),
+        phone_error_percent: percent(report.total.rate()),
+        interval_percent: interval.ok_or_else(|| Error::Other("no interval: it needs two speakers".into()))?,
+    });
+    bundle.save_description(model)
 }
 
 fn options(args: &ScoreArgs) -> Result<ScoreOptions> {

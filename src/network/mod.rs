@@ -1,4 +1,4 @@
-//! Frames to log-posteriors. candle and the matrix products live here, and nobody outside sees them.
+//! Frames to log-posteriors. The matrix products live here.
 //!
 //! What comes in is a `[T x D]` matrix of normalised feature frames, whole or block by block; what goes out is
 //! [`LogPosteriors`] `[ceil(T / subsampling) x P]`, the same whatever the blocks were. Training asks a [`Network`] for the
@@ -11,16 +11,11 @@ mod init;
 mod kernels;
 mod layers;
 mod mlp;
-mod ops;
 pub mod optimiser;
 mod params;
 mod splice;
 mod stream;
 mod tdnn;
-
-use std::collections::BTreeMap;
-
-use candle_core::Tensor;
 
 pub use config::NetworkConfig;
 pub use gradient::Criterion;
@@ -29,12 +24,13 @@ pub use params::NamedTensor;
 pub use stream::StreamState;
 pub use tdnn::TdnnConfig;
 
+use rayon::prelude::*;
+
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::random::Random;
 use crate::{Error, Result};
-use layers::{Dims, Plan};
-use params::Parameters;
+use layers::{Dims, Plan, Spec};
 
 /// Input frames that an output row depends on, besides the `subsampling` frames that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,9 +69,8 @@ pub struct Network {
     config: NetworkConfig,
     dims: Dims,
     plan: Plan,
-    parameters: Parameters,
-    /// The parameters as inference reads them: no gradient is recorded.
-    constants: BTreeMap<String, Tensor>,
+    /// The parameters, in the order of their names.
+    values: Vec<Vec<f32>>,
 }
 
 impl Network {
@@ -84,7 +79,7 @@ impl Network {
     /// # Errors
     /// [`Error::Setting`] for a value out of range.
     pub fn new(config: &NetworkConfig, (input_dim, pdfs): (usize, usize), random: &Random) -> Result<Self> {
-        Self::build(config, (input_dim, pdfs), |specs| Parameters::new(specs, init::draw(specs, random)))
+        Self::build(config, (input_dim, pdfs), |specs| Ok(init::draw(specs, random)))
     }
 
     /// The network that has these parameters, in any order.
@@ -93,13 +88,13 @@ impl Network {
     /// [`Error::Setting`] for a value out of range; [`Error::Network`] names a tensor that is missing, of another shape,
     /// not finite, or unknown.
     pub fn load(config: &NetworkConfig, (input_dim, pdfs): (usize, usize), tensors: Vec<NamedTensor>) -> Result<Self> {
-        Self::build(config, (input_dim, pdfs), |specs| Parameters::from_tensors(specs, tensors))
+        Self::build(config, (input_dim, pdfs), |specs| params::values_for(specs, tensors))
     }
 
     fn build(
         config: &NetworkConfig,
         (input, pdfs): (usize, usize),
-        parameters: impl FnOnce(&[layers::Spec]) -> Result<Parameters>,
+        values: impl FnOnce(&[Spec]) -> Result<Vec<Vec<f32>>>,
     ) -> Result<Self> {
         config.check()?;
         config::within("input_dim", input, config::WIDTH)?;
@@ -109,9 +104,8 @@ impl Network {
             NetworkConfig::Mlp(config) => config.plan(dims),
             NetworkConfig::Tdnn(config) => config.plan(dims),
         };
-        let parameters = parameters(&plan.specs())?;
-        let constants = parameters.constants();
-        Ok(Self { config: config.clone(), dims, plan, parameters, constants })
+        let values = values(plan.specs())?;
+        Ok(Self { config: config.clone(), dims, plan, values })
     }
 
     /// What the network looks like.
@@ -126,12 +120,13 @@ impl Network {
 
     /// Number of parameter values.
     pub fn parameter_count(&self) -> usize {
-        self.plan.specs().iter().map(|spec| spec.shape.iter().product::<usize>()).sum()
+        self.values.iter().map(Vec::len).sum()
     }
 
     /// The parameters by name: what [`Network::load`] takes.
     pub fn parts(&self) -> Vec<NamedTensor> {
-        self.parameters.named()
+        let named = |(spec, values): (&Spec, &Vec<f32>)| (spec.name.clone(), spec.shape.clone(), values.clone());
+        self.plan.specs().iter().zip(&self.values).map(named).collect()
     }
 
     /// Sets all parameters; `values` are in the order of [`Network::parts`].
@@ -139,7 +134,15 @@ impl Network {
     /// # Errors
     /// [`Error::Shape`] for another number of tensors or values.
     pub fn set(&mut self, values: &[Vec<f32>]) -> Result<()> {
-        self.parameters.set(values)
+        if values.len() != self.values.len() {
+            return Err(Error::Shape { what: "parameter tensors", expected: self.values.len(), found: values.len() });
+        }
+        let uneven = self.values.iter().zip(values).find(|(old, new)| old.len() != new.len());
+        if let Some((old, new)) = uneven {
+            return Err(Error::Shape { what: "values of a parameter", expected: old.len(), found: new.len() });
+        }
+        self.values.par_iter_mut().zip(values).for_each(|(old, new)| old.copy_from_slice(new));
+        Ok(())
     }
 
     /// Output rows that an utterance of `frames` frames gets.
@@ -154,11 +157,6 @@ impl Network {
     pub fn log_posteriors(&self, frames: &Matrix) -> Result<LogPosteriors> {
         self.step(&mut self.start(), frames, true)
     }
-}
-
-/// An error of candle as one of ours.
-fn refused(error: candle_core::Error) -> Error {
-    Error::Network(error.to_string())
 }
 
 #[cfg(test)]
@@ -280,10 +278,11 @@ mod tests {
     fn new_values_reach_inference() {
         let mut network = network(&small()[0]);
         let before = network.log_posteriors(&frames(9)).unwrap();
-        let values: Vec<_> =
-            network.parts().into_iter().map(|(_, _, v)| v.iter().map(|v| v * 1.5 + 0.1).collect()).collect();
+        let scaled = |(_, _, values): NamedTensor| values.iter().map(|value| value * 1.5 + 0.1).collect();
+        let values: Vec<Vec<f32>> = network.parts().into_iter().map(scaled).collect();
         network.set(&values).unwrap();
         assert_ne!(network.log_posteriors(&frames(9)).unwrap(), before);
         assert!(network.set(&values[1..]).is_err());
+        assert!(network.set(&values.iter().map(|_| vec![]).collect::<Vec<_>>()).is_err());
     }
 }

@@ -158,3 +158,82 @@ pub fn targets(tier: &Tier, spec: &GraphSpec, timing: FrameTiming, frames: usize
     }
     Ok(targets)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRAPH: &str = r#"
+format = 1
+name = "two"
+[classes]
+all = ["a", "b"]
+[boundary]
+start = ["a"]
+end = ["b"]
+[[allow]]
+from = "a"
+to = "b"
+[[allow]]
+from = "b"
+to = "a"
+[topology.default]
+states = 2
+min_frames = 2
+self_loop = 0.5
+"#;
+
+    fn timing() -> FrameTiming {
+        FrameTiming { shift: 10, length: 25, sample_rate: 1000, subsampling: 1 }
+    }
+
+    fn tier(rows: &[(&str, u64, u64)]) -> Tier {
+        let segment =
+            |&(label, start, end): &(&str, u64, u64)| Segment { label: label.into(), start, end, confidence: None };
+        Tier { name: "phones".into(), segments: rows.iter().map(segment).collect() }
+    }
+
+    #[test]
+    fn each_frame_has_the_pdf_at_its_middle() {
+        let spec = GraphSpec::parse(GRAPH).unwrap();
+        let tier = tier(&[("a", 0, 40), ("b", 40, 75)]);
+        let found: Vec<u32> = targets(&tier, &spec, timing(), 8).unwrap().iter().map(|pdf| pdf.0).collect();
+        assert_eq!(found, [0, 0, 1, 1, 2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn a_phone_that_the_graph_lacks_is_named() {
+        let spec = GraphSpec::parse(GRAPH).unwrap();
+        let error = targets(&tier(&[("zz", 0, 40)]), &spec, timing(), 4).unwrap_err();
+        assert!(error.to_string().contains("\"zz\""), "{error}");
+    }
+
+    #[test]
+    fn transitions_are_counted_by_frames_and_neighbours() {
+        let spec = GraphSpec::parse(GRAPH).unwrap();
+        let tiers = [tier(&[("a", 0, 60), ("b", 60, 80)]), tier(&[("a", 0, 20), ("b", 20, 60)])];
+        let counts = transition_counts(tiers.iter(), &spec, timing()).unwrap();
+        let of = |wanted: TransitionRole| {
+            let ids =
+                (0..spec.transitions()).filter(|&id| spec.transition_role(TransitionId::from_index(id)) == wanted);
+            ids.map(|id| counts[id]).sum::<f64>()
+        };
+        let [a, b] = [SymbolId(0), SymbolId(1)];
+        assert_eq!(of(TransitionRole::SelfLoop { symbol: a, position: 0 }), 2.0);
+        assert_eq!(of(TransitionRole::SelfLoop { symbol: b, position: 1 }), 1.0);
+        assert_eq!(of(TransitionRole::Next { symbol: a, position: 0 }), 2.0);
+        assert_eq!(of(TransitionRole::Pair { from: a, to: b }), 2.0);
+        assert_eq!(of(TransitionRole::Pair { from: b, to: a }), 0.0);
+        assert_eq!(of(TransitionRole::End { symbol: b }), 2.0);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("all.ctm");
+        let tier = tier(&[("a", 0, 40), ("b", 40, 75)]);
+        let alignments = Alignments(BTreeMap::from([("u1".to_owned(), tier.clone()), ("u2".to_owned(), tier)]));
+        alignments.write(&path, 1000).unwrap();
+        assert_eq!(Alignments::read(&path, 1000).unwrap(), alignments);
+    }
+}

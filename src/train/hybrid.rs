@@ -93,10 +93,9 @@ impl Run<'_> {
             let report = trainer.epoch(&training, &development)?;
             let bytes = trainer.checkpoint()?;
             formats::atomic::write(&path, |file| file.write_all(&bytes))?;
-            report
-                .skipped
-                .iter()
-                .for_each(|names| progress(Event::Note(format!("loss not finite, left out: {names}"))));
+            report.skipped.iter().for_each(|names| {
+                progress(Event::Note(format!("not a finite number, left out of this epoch: {names}")))
+            });
             let percent = self.phone_error(trainer.network()?, alignments)?;
             progress(epoch_event(pass, &report, percent));
         }

@@ -124,3 +124,64 @@ pub fn slots(spec: &GraphSpec, words: &Words) -> Result<Vec<Slot>> {
     };
     words.iter().map(slot).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lexicon() -> Lexicon {
+        let text = "we W IY1\ncall K AO1 L\nit IH1 T\nit(2) IH0 T\nread R EH1 D\nread(2) R IY1 D\n";
+        Lexicon::parse("test.dict".as_ref(), text).unwrap()
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn utterance(words: &str, phones: &str) -> Utterance {
+        Utterance {
+            name: "u".into(),
+            speaker: "s".into(),
+            audio: "u.wav".into(),
+            seconds: None,
+            words: Some(words.into()),
+            phones: (!phones.is_empty()).then(|| names(phones)),
+            line: 2,
+        }
+    }
+
+    fn pieces(words: &str, phones: &str) -> Vec<String> {
+        let lexicon = lexicon();
+        let made = Transcriber::new(&lexicon, "SPN").words(&utterance(words, phones)).unwrap();
+        made.iter().map(|slot| slot[0].join(" ")).collect()
+    }
+
+    #[test]
+    fn words_have_all_their_pronunciations_and_unknown_ones_the_filler() {
+        let lexicon = lexicon();
+        let mut transcriber = Transcriber::new(&lexicon, "SPN");
+        let words = transcriber.words(&utterance("READ xyzzy", "")).unwrap();
+        assert_eq!(words, [vec![names("R EH D"), names("R IY D")], vec![names("SPN")]]);
+        assert_eq!(transcriber.unknown().get("xyzzy"), Some(&1));
+    }
+
+    #[test]
+    fn the_manifests_phones_win_and_are_cut_at_words() {
+        assert_eq!(pieces("we call it", "W IY K AO L IH T"), ["W IY", "K AO L", "IH T"]);
+        assert_eq!(pieces("we call it", "W IH K AA L L IH D"), ["W IH", "K AA L L", "IH D"]);
+        assert_eq!(pieces("we xyzzy it", "W IY Z IH Z IH IH T"), ["W IY", "Z IH Z IH", "IH T"]);
+    }
+
+    #[test]
+    fn phones_without_words_stand_alone() {
+        assert_eq!(pieces("", "W IY"), ["W", "IY"]);
+        assert_eq!(pieces("we call it we call", "W IY"), ["W", "IY"]);
+    }
+
+    #[test]
+    fn nothing_said_is_an_error_that_names_the_utterance() {
+        let lexicon = lexicon();
+        let error = Transcriber::new(&lexicon, "SPN").words(&utterance(" ", "")).unwrap_err();
+        assert_eq!(error.to_string(), "u: the transcript is empty");
+    }
+}

@@ -6,9 +6,15 @@ use super::{AugmentConfig, FrameExample, IGNORE, SHARDS};
 use crate::matrix::Matrix;
 use crate::random::Random;
 
-/// Cuts `examples` into batches of about `frames` frames: neighbours in length go together, batches come in random order.
+/// Whether an example can be learnt from: it has frames, and all their values are numbers.
+pub(super) fn is_usable(example: &FrameExample<'_>) -> bool {
+    example.frames.rows() > 0 && example.frames.first_not_finite().is_none()
+}
+
+/// Cuts the usable ones of `examples` into batches of about `frames` frames: neighbours in length go together, batches come in
+/// random order.
 pub(super) fn batches(examples: &[FrameExample<'_>], frames: usize, random: &mut Random) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..examples.len()).filter(|&index| examples[index].frames.rows() > 0).collect();
+    let mut order: Vec<usize> = (0..examples.len()).filter(|&index| is_usable(&examples[index])).collect();
     random.shuffle(&mut order);
     order.sort_by_key(|&index| examples[index].frames.rows() / LENGTH_STEP);
     let mut batches: Vec<Vec<usize>> = Vec::new();

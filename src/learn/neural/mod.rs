@@ -22,7 +22,7 @@ use crate::network::optimiser::{AdamW, StepOptions};
 use crate::network::{Acoustic, Network};
 use crate::random::Random;
 use crate::{Error, Result};
-use batches::{Shard, batches};
+use batches::{Shard, batches, is_usable};
 use criterion::{CrossEntropy, Tally};
 
 /// A target that is not to be learnt from.
@@ -54,7 +54,8 @@ pub struct EpochReport {
     pub development_loss: f64,
     /// Share of its frames whose best pdf is the target.
     pub development_accuracy: f64,
-    /// Batches whose loss was not finite, by the names of their utterances; they changed nothing.
+    /// Utterances without frames or with values that are not numbers, and batches whose loss was not finite, by the names of
+    /// their utterances: they changed nothing.
     pub skipped: Vec<String>,
     /// Expected time to the end of the run.
     pub left: Duration,
@@ -126,40 +127,10 @@ impl FrameTrainer {
         self.check(training)?;
         self.check(development)?;
         let start = Instant::now();
-        let mut random = self.random.fork(self.epochs as u64);
-        let plan = batches(training, self.config.batch_frames, &mut random);
-        let mut tally = Tally::default();
-        let mut skipped: Vec<String> = Vec::new();
-        let mut in_a_row = 0;
-        for (index, batch) in plan.iter().enumerate() {
-            let shards = Shard::draw(
-                batch,
-                training,
-                (&self.config.augment, self.network.subsampling()),
-                &random.fork(index as u64),
-            );
-            let (gradient, batch_tally) = self.gradient(&shards, &random.fork(!(index as u64)))?;
-            let norm_is_finite = gradient.iter().flatten().all(|value| value.is_finite());
-            if batch_tally.loss.is_finite() && norm_is_finite {
-                in_a_row = 0;
-                tally.add(batch_tally);
-                let progress = (self.epochs as f64 + index as f64 / plan.len() as f64) / self.config.epochs as f64;
-                self.optimiser.step(&mut self.parameters, &gradient, self.config.step_at(progress));
-                self.network.set(&self.parameters)?;
-            } else {
-                in_a_row += 1;
-                let names: Vec<&str> = batch.iter().map(|&example| training[example].name).collect();
-                skipped.push(names.join(" "));
-                if in_a_row >= MOST_SKIPPED {
-                    let loss = batch_tally.loss;
-                    return Err(Error::Diverged { epoch: self.epochs + 1, utterances: names.join(" "), loss });
-                }
-            }
-        }
+        let (tally, skipped) = self.learn(training)?;
         self.epochs += 1;
         self.remember();
         let held_out = self.measure(development)?;
-        let left = start.elapsed().mul_f64((self.config.epochs - self.epochs) as f64);
         Ok(EpochReport {
             epoch: self.epochs,
             of: self.config.epochs,
@@ -168,8 +139,36 @@ impl FrameTrainer {
             development_loss: held_out.mean_loss(),
             development_accuracy: held_out.accuracy(),
             skipped,
-            left,
+            left: start.elapsed().mul_f64((self.config.epochs - self.epochs) as f64),
         })
+    }
+
+    /// A step for every batch; also what was skipped, by the names of the utterances.
+    fn learn(&mut self, training: &[FrameExample<'_>]) -> Result<(Tally, Vec<String>)> {
+        let mut random = self.random.fork(self.epochs as u64);
+        let plan = batches(training, self.config.batch_frames, &mut random);
+        let unusable = training.iter().filter(|example| !is_usable(example));
+        let mut skipped: Vec<String> = unusable.map(|example| example.name.to_owned()).collect();
+        let (mut tally, mut in_a_row) = (Tally::default(), 0);
+        for (index, batch) in plan.iter().enumerate() {
+            let (gradient, of_batch) = self.gradient(batch, training, (&random, index as u64))?;
+            if of_batch.loss.is_finite() && gradient.iter().flatten().all(|value| value.is_finite()) {
+                in_a_row = 0;
+                tally.add(of_batch);
+                let progress = (self.epochs as f64 + index as f64 / plan.len() as f64) / self.config.epochs as f64;
+                self.optimiser.step(&mut self.parameters, &gradient, self.config.step_at(progress));
+                self.network.set(&self.parameters)?;
+                continue;
+            }
+            in_a_row += 1;
+            let names: Vec<&str> = batch.iter().map(|&example| training[example].name).collect();
+            skipped.push(names.join(" "));
+            if in_a_row >= MOST_SKIPPED {
+                let (epoch, loss) = (self.epochs + 1, of_batch.loss);
+                return Err(Error::Diverged { epoch, utterances: names.join(" "), loss });
+            }
+        }
+        Ok((tally, skipped))
     }
 
     fn check(&self, examples: &[FrameExample<'_>]) -> Result<()> {
@@ -182,25 +181,27 @@ impl FrameTrainer {
         Ok(())
     }
 
-    /// The gradient of the mean loss over all rows of a batch, shards summed in order.
-    fn gradient(&self, shards: &[Shard], random: &Random) -> Result<(Vec<Vec<f32>>, Tally)> {
+    /// The gradient of the mean loss over all rows of a batch, shards summed in order. What is drawn depends on the `number` of
+    /// the batch alone.
+    fn gradient(
+        &self,
+        batch: &[usize],
+        training: &[FrameExample<'_>],
+        (random, number): (&Random, u64),
+    ) -> Result<(Vec<Vec<f32>>, Tally)> {
+        let (changes, drops) = (random.fork(number), random.fork(!number));
+        let shards = Shard::draw(batch, training, (&self.config.augment, self.network.subsampling()), &changes);
         let rows: usize = shards.iter().map(Shard::rows).sum();
-        let smoothing = self.config.label_smoothing;
-        let each: Vec<(Vec<Vec<f32>>, Tally)> = shards
-            .par_iter()
-            .enumerate()
-            .map(|(index, shard)| {
-                let mut criterion = CrossEntropy::new(&shard.targets, rows.max(1), smoothing);
-                let dropout = random.fork(index as u64);
-                let gradient = self.network.gradient(&shard.utterances, &mut criterion, Some(&dropout))?;
-                Ok((gradient, criterion.tally))
-            })
-            .collect::<Result<_>>()?;
-        let mut sums = each.into_iter();
-        let (mut total, mut tally) = sums
-            .next()
-            .ok_or_else(|| Error::Other("a batch without utterances: there is nothing to learn from".into()))?;
-        for (gradient, part) in sums {
+        let one = |(index, shard): (usize, &Shard)| {
+            let mut criterion = CrossEntropy::new(&shard.targets, rows.max(1), self.config.label_smoothing);
+            let dropout = drops.fork(index as u64);
+            let gradient = self.network.gradient(&shard.utterances, &mut criterion, Some(&dropout))?;
+            Ok((gradient, criterion.tally))
+        };
+        let each: Vec<(Vec<Vec<f32>>, Tally)> = shards.par_iter().enumerate().map(one).collect::<Result<_>>()?;
+        let mut total: Vec<Vec<f32>> = self.parameters.iter().map(|values| vec![0.0; values.len()]).collect();
+        let mut tally = Tally::default();
+        for (gradient, part) in each {
             total.par_iter_mut().zip(gradient).for_each(|(total, part)| {
                 total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
             });
