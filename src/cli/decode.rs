@@ -41,22 +41,22 @@ pub struct DecodeArgs {
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// Weight on emissions
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     acoustic_scale: Option<f32>,
     /// Weight on log-priors
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     prior_scale: Option<f32>,
     /// Weight on the phone n-gram
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     lm_scale: Option<f32>,
     /// Added per phone entered, natural log; lower gives fewer phones
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     insertion_penalty: Option<f32>,
     /// Pruning width, natural log
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     beam: Option<f32>,
     /// Most states kept alive in a frame
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_active: Option<usize>,
     /// Prune nothing
     #[arg(long, conflicts_with_all = ["beam", "max_active"])]
@@ -111,7 +111,8 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let bundle = bundle::open_or_builtin(args.model.as_ref())?;
     let options = args.search.options(&bundle);
     let recogniser = Recogniser::new(bundle, options)?;
-    let mut sink = Sink { args, said: BTreeSet::new(), failed: 0 };
+    let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
+    let mut sink = Sink { args, heading, said: BTreeSet::new(), failed: 0 };
     for batch in inputs.chunks(BATCH_FILES) {
         let decoded: Vec<_> = batch.par_iter().map(|input| decode(&recogniser, args, input)).collect();
         for (input, result) in batch.iter().zip(decoded) {
@@ -137,16 +138,23 @@ fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
     if inputs.iter().filter(|input| input.path == Path::new("-")).count() > 1 {
         return wrong("standard input (-) can be read only once".into());
     }
-    let Some(folder) = &args.output else {
-        return match args.format {
-            FormatName::TextGrid if inputs.len() > 1 => {
-                wrong("a TextGrid holds one recording: add --output DIR".into())
-            }
-            _ => Ok(()),
-        };
-    };
-    inputs::check_names(inputs)?;
-    std::fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))
+    match (&args.output, args.format) {
+        (Some(folder), format) => {
+            inputs::check_names(inputs, |name| file_name(name, format.into()))?;
+            std::fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))
+        }
+        (None, FormatName::TextGrid) if inputs.len() > 1 => wrong(format!(
+            "a TextGrid holds one recording, and there are {}: add --output DIR to get a file for each",
+            inputs.len()
+        )),
+        (None, FormatName::Ctm) => inputs::check_names(inputs, formats::ctm::one_field),
+        (None, _) => Ok(()),
+    }
+}
+
+/// Name of an utterance's file in the folder of `--output`.
+fn file_name(utterance: &str, format: Format) -> String {
+    format!("{}.{}", utterance.replace(['/', '\\'], "_"), format.extension())
 }
 
 /// An alignment, and what to tell the user about how it came about.
@@ -166,9 +174,19 @@ fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<D
     Ok((decoded.into_alignment(&input.utterance, rate), notices))
 }
 
+/// What stands above an utterance's columns of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heading {
+    /// Nothing.
+    None,
+    /// Its name.
+    Name,
+}
+
 /// Where results go, in the order of the inputs.
 struct Sink<'a> {
     args: &'a DecodeArgs,
+    heading: Heading,
     said: BTreeSet<String>,
     failed: usize,
 }
@@ -198,10 +216,15 @@ impl Sink<'_> {
     fn write(&self, alignment: &Alignment) -> Result<()> {
         let format = Format::from(self.args.format);
         match &self.args.output {
-            None => to_stdout(|out| formats::write(alignment, format, out)),
+            None => to_stdout(|out| {
+                if format == Format::Text && self.heading == Heading::Name {
+                    formats::text::write_heading(&alignment.utterance, out)?;
+                }
+                formats::write(alignment, format, out)
+            }),
             Some(folder) => {
-                let name = format!("{}.{}", alignment.utterance.replace(['/', '\\'], "_"), format.extension());
-                formats::atomic::write(&folder.join(name), |file| formats::write(alignment, format, file))
+                let path = folder.join(file_name(&alignment.utterance, format));
+                formats::atomic::write(&path, |file| formats::write(alignment, format, file))
             }
         }
     }

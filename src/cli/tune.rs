@@ -9,6 +9,8 @@ use senone::audio::{self, AudioOptions, Channel};
 use senone::bundle::Bundle;
 use senone::data::manifest::{Manifest, Utterance};
 use senone::decode::posteriors;
+use senone::emission::LogPosteriors;
+use senone::graph::check;
 use senone::graph::lexicon::Lexicon;
 use senone::train::{Development, Transcriber, tune};
 use senone::{Error, Result};
@@ -56,17 +58,25 @@ fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
             Err(error) => eprintln!("senone: left out {}: {error}", utterance.name),
         }
     }
-    wanted
-        .into_par_iter()
-        .map(|(utterance, words)| {
-            let posteriors = read(bundle, &utterance)?;
-            Ok(Development { name: utterance.name, posteriors, words })
-        })
-        .collect()
+    let shortest = check::report(&bundle.graph)?.shortest_frames;
+    let read: Vec<_> = wanted.par_iter().map(|(utterance, _)| read(bundle, shortest, utterance)).collect();
+    let mut set = Vec::new();
+    for ((utterance, words), posteriors) in wanted.into_iter().zip(read) {
+        match posteriors {
+            Ok(posteriors) => set.push(Development { name: utterance.name, posteriors, words }),
+            Err(error) => eprintln!("senone: left out {}: {error}", utterance.name),
+        }
+    }
+    Ok(set)
 }
 
-fn read(bundle: &Bundle, utterance: &Utterance) -> Result<senone::emission::LogPosteriors> {
+/// What the network says of `utterance`, which must have the `shortest` number of search frames that a path needs.
+fn read(bundle: &Bundle, shortest: usize, utterance: &Utterance) -> Result<LogPosteriors> {
     let rate = bundle.description.features.sample_rate_hz;
     let audio = audio::read(&utterance.audio, &AudioOptions { sample_rate_hz: rate, channel: Channel::Mix })?;
-    posteriors(bundle, &audio.samples)
+    let posteriors = posteriors(bundle, &audio.samples)?;
+    match posteriors.0.rows() {
+        frames if frames < shortest => Err(Error::NoPath { frames, need_at_least: shortest }),
+        _ => Ok(posteriors),
+    }
 }

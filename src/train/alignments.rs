@@ -19,14 +19,15 @@ pub struct Alignments(BTreeMap<String, Tier>);
 
 impl Alignments {
     /// Adds what search found in `utterance`, which has `samples` samples.
+    /// Utterances go by their names in a CTM, without white space.
     pub fn insert(&mut self, utterance: &str, spans: &[SegmentSpan], grid: (&GraphSpec, FrameTiming, u64)) {
         let (spec, timing, samples) = grid;
-        self.0.insert(utterance.to_owned(), phone_tier(spans, spec.symbols(), (timing, samples)));
+        self.0.insert(ctm::one_field(utterance), phone_tier(spans, spec.symbols(), (timing, samples)));
     }
 
     /// The phones of `utterance`.
     pub fn get(&self, utterance: &str) -> Option<&Tier> {
-        self.0.get(utterance)
+        self.0.get(&ctm::one_field(utterance))
     }
 
     /// Number of utterances.
@@ -39,7 +40,7 @@ impl Alignments {
         self.0.is_empty()
     }
 
-    /// Reads a CTM that [`Alignments::write`] wrote.
+    /// Reads a CTM that [`Alignments::stored`] wrote.
     ///
     /// # Errors
     /// [`Error::TextFile`] naming the line.
@@ -58,11 +59,12 @@ impl Alignments {
         Ok(Self(all))
     }
 
-    /// Writes all utterances as one CTM.
+    /// Writes all utterances as one CTM, and takes them as it tells them: times rounded to milliseconds, so that a run that
+    /// goes on from the file learns from the same.
     ///
     /// # Errors
     /// [`Error::Io`] naming the file.
-    pub fn write(&self, path: &Path, sample_rate: u32) -> Result<()> {
+    pub fn stored(self, path: &Path, sample_rate: u32) -> Result<Self> {
         formats::atomic::write(path, |file| {
             for (utterance, tier) in &self.0 {
                 let samples = tier.segments.last().map_or(0, |last| last.end);
@@ -71,7 +73,8 @@ impl Alignments {
                 formats::write(&alignment, Format::Ctm, file)?;
             }
             Ok(())
-        })
+        })?;
+        Self::read(path, sample_rate)
     }
 
     /// The phone sequences, silences included, of `utterances`: what the n-gram is estimated from.
@@ -84,7 +87,7 @@ impl Alignments {
         utterances: impl Iterator<Item = &'a str>,
     ) -> Result<Vec<Vec<SymbolId>>> {
         let sequence = |tier: &Tier| tier.segments.iter().map(|segment| symbol(spec, &segment.label)).collect();
-        utterances.filter_map(|name| self.0.get(name)).map(sequence).collect()
+        utterances.filter_map(|name| self.get(name)).map(sequence).collect()
     }
 }
 

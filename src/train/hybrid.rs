@@ -53,11 +53,10 @@ struct Run<'a> {
 /// Trains the network in as many passes as `config` asks for, starting from `first`, and makes the bundle.
 pub(super) fn train(
     config: &TrainConfig,
-    corpus: &Corpus,
+    (spec, corpus): (GraphSpec, &Corpus),
     (first, work): (Alignments, &Path),
     progress: &mut Progress<'_>,
 ) -> Result<Bundle> {
-    let spec = GraphSpec::read(&config.graph)?;
     let timing = config.features.timing(config.network.subsampling() as u32);
     let run = Run { config, corpus, work, spec, timing };
     let mut alignments = first;
@@ -166,7 +165,7 @@ impl Run<'_> {
                 Err(error) => progress(Event::Skipped { utterance: example.name.clone(), reason: error.to_string() }),
             }
         }
-        made.write(&path, self.timing.sample_rate)?;
+        let made = made.stored(&path, self.timing.sample_rate)?;
         progress(Event::Note(format!("{} utterances aligned with the network", made.len())));
         Ok(made)
     }
@@ -202,7 +201,8 @@ impl Run<'_> {
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
     fn phone_error(&self, network: Network, alignments: &Alignments) -> Result<f64> {
         let bundle = Arc::new(self.bundle(network, alignments)?);
-        let set = self.corpus.development.par_iter().map(|example| {
+        let aligned = |example: &&Example| alignments.get(&example.name).is_some(); // else it may be too short for any path
+        let set = self.corpus.development.par_iter().filter(aligned).map(|example| {
             let posteriors = log_posteriors(&bundle.network, example)?;
             Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
         });

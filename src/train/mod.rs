@@ -22,6 +22,7 @@ pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Tuned, tune};
 
 use crate::bundle::Bundle;
+use crate::graph::GraphSpec;
 use crate::{Error, Result, formats};
 
 /// What happens during training, for whoever watches.
@@ -135,17 +136,31 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
 /// # Errors
 /// [`Error::Config`] when `work` belongs to a run with other settings; whatever makes training impossible.
 pub fn train(config: &TrainConfig, work: &Path, progress: &mut Progress<'_>) -> Result<Bundle> {
-    claim(config, work)?;
+    let [align_spec, spec] = [&config.gmm.graph, &config.graph].map(|path| graph(path, &config.filler));
+    let (align_spec, spec) = (align_spec?, spec?);
+    claim(config, [&align_spec, &spec], work)?;
     let mut corpus = Corpus::load(config, work, progress)?;
-    let first = gaussian::alignments(config, &mut corpus, work, progress)?;
-    hybrid::train(config, &corpus, (first, work), progress)
+    let first = gaussian::alignments(config, (&align_spec, &mut corpus), work, progress)?;
+    hybrid::train(config, (spec, &corpus), (first, work), progress)
+}
+
+/// Reads a graph file, which must have the `filler` phone.
+fn graph(path: &Path, filler: &str) -> Result<GraphSpec> {
+    let spec = GraphSpec::read(path)?;
+    match spec.symbols().get(filler) {
+        Some(_) => Ok(spec),
+        None => {
+            let reason = format!("no symbol {filler:?}, which train.toml names as filler: add it to a class");
+            Err(Error::Config { path: path.to_owned(), reason })
+        }
+    }
 }
 
 /// Makes sure that `work` holds results of `config` only.
-fn claim(config: &TrainConfig, work: &Path) -> Result<()> {
+fn claim(config: &TrainConfig, graphs: [&GraphSpec; 2], work: &Path) -> Result<()> {
     std::fs::create_dir_all(work).map_err(|source| Error::io("create", work, source))?;
     let mark = work.join("settings.txt");
-    let settings = format!("{config:#?}\n");
+    let settings = format!("{config:#?}\n{}\n{}", graphs[0].text(), graphs[1].text());
     match std::fs::read_to_string(&mark) {
         Ok(found) if found == settings => Ok(()),
         Ok(_) => {

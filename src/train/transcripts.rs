@@ -42,7 +42,7 @@ impl<'a> Transcriber<'a> {
         match &utterance.phones {
             Some(phones) if !phones.is_empty() => Ok(self.split(phones, &words)),
             _ if !words.is_empty() => Ok(words.iter().map(|word| self.pronounce(word)).collect()),
-            _ => Err(Error::Transcript { reason: format!("{}: the transcript is empty", utterance.name) }),
+            _ => Err(Error::Transcript { reason: "the transcript is empty".into() }),
         }
     }
 

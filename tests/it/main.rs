@@ -1,4 +1,6 @@
 //! Integration tests, one binary; a module for each part of the journey.
+// Helpers of tests unwrap and print as the tests themselves do: a failure names its line.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod audio_files;
 mod corpora;
@@ -6,4 +8,9 @@ mod features;
 mod formats;
 mod graph_files;
 mod graph_oracle;
+#[cfg(feature = "neural")]
+mod journey;
 mod search;
+#[cfg(feature = "neural")]
+mod toy;
+mod util;
