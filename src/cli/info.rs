@@ -35,8 +35,9 @@ fn describe(bundle: &Bundle) -> Result<String> {
     line("audio", format!("{} Hz", timing.sample_rate));
     line("features", format!("{} {:?}", description.features.dim(), description.features.kind));
     line("normalisation", format!("{:?}", description.features.normalisation));
-    line("network", format!("{:?}, {} parameters", description.network, bundle.network.parameter_count()));
-    line("context", format!("{:?} frames before, {:?} after", context.left, context.right));
+    line("network", format!("{}, {} parameters", description.network.kind(), bundle.network.parameter_count()));
+    let frames = |count: Option<usize>| count.map_or("all".to_owned(), |count| count.to_string());
+    line("context", format!("{} frames before, {} after", frames(context.left), frames(context.right)));
     line("search frame", format!("{} ms", timing.search_shift_ms()));
     line("phones", bundle.graph.symbols().names().join(" "));
     line("n-gram", format!("order {}, {} histories", bundle.ngram.order(), bundle.ngram.histories()));
@@ -50,6 +51,6 @@ fn describe(bundle: &Bundle) -> Result<String> {
         let [low, high] = score.interval_percent;
         line("phone error", format!("{:.2} % ({low:.2} to {high:.2}) on {}", score.phone_error_percent, score.test));
     }
-    let _ = writeln!(text, "\ngraph\n{}", check::report(&bundle.graph)?);
+    let _ = writeln!(text, "\ngraph, without the n-gram\n{}", check::report(&bundle.graph)?);
     Ok(text)
 }
