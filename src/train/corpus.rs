@@ -11,9 +11,9 @@ use super::{Event, Progress};
 use crate::audio::{self, AudioOptions, Channel};
 use crate::data::manifest::{Manifest, Utterance};
 use crate::features::{FeatureConfig, Moments, Normalisation, extract, normalise};
+use crate::formats::{self, ctm::one_field};
 use crate::graph::lexicon::Lexicon;
 use crate::matrix::Matrix;
-use crate::formats::{self, ctm::one_field};
 use crate::{Error, Result};
 
 /// One utterance, ready for training.
@@ -98,7 +98,8 @@ fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
         for utterance in &manifest.utterances {
             if !seen.insert(one_field(&utterance.name)) {
                 let name = &utterance.name;
-                let reason = format!("an utterance before has the name {name:?} too, white space aside: change one of them");
+                let reason =
+                    format!("an utterance before has the name {name:?} too, white space aside: change one of them");
                 return Err(Error::Manifest { path: corpus.manifest.clone(), line: utterance.line, reason });
             }
         }

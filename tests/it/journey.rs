@@ -209,7 +209,10 @@ fn a_corpus_of_nothing_usable_is_refused() {
     for name in ["graph.toml", "graph-align.toml", "words.dict"] {
         dir.write(name, fs::read(TOY.path(name)).unwrap());
     }
-    dir.write("train.toml", fs::read_to_string(TOY.path("train.toml")).unwrap().replace("development_speakers = 1", ""));
+    dir.write(
+        "train.toml",
+        fs::read_to_string(TOY.path("train.toml")).unwrap().replace("development_speakers = 1", ""),
+    );
     dir.write("train.tsv", format!("{}a\tann\tnone.wav\tma\n", toy::HEADER));
     let ran = dir.senone("train train.toml --work work --output model").run();
     assert_eq!(ran.status, 1);

@@ -150,8 +150,12 @@ pub struct Ran {
 
 /// The bytes of a mono WAV of 16 bits.
 pub fn wav(rate_hz: u32, samples: &[f32]) -> Vec<u8> {
-    let spec =
-        hound::WavSpec { channels: 1, sample_rate: rate_hz, bits_per_sample: 16, sample_format: hound::SampleFormat::Int };
+    let spec = hound::WavSpec {
+        channels: 1,
+        sample_rate: rate_hz,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
     let mut bytes = std::io::Cursor::new(Vec::new());
     let mut writer = hound::WavWriter::new(&mut bytes, spec).unwrap();
     for sample in samples {
