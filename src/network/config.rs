@@ -34,7 +34,7 @@ impl NetworkConfig {
         }
     }
 
-    /// Its name in settings: "mlp", "tdnn".
+    /// The `kind` by which a settings file calls it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mlp(_) => "mlp",

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod audio_files;
+#[cfg(feature = "neural")]
+mod cli;
 mod corpora;
 mod features;
 mod formats;
@@ -13,4 +15,5 @@ mod journey;
 mod search;
 #[cfg(feature = "neural")]
 mod toy;
+#[cfg(feature = "neural")]
 mod util;
