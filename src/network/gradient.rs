@@ -197,4 +197,77 @@ mod tests {
             assert!(decoded.as_slice().iter().zip(&criterion.scores).all(|(a, b)| (a - b).abs() < 1e-5));
         }
     }
+
+    /// The TDNN in candle's plain operations.
+    struct Plain {
+        variables: std::collections::BTreeMap<String, candle_core::Var>,
+    }
+
+    impl Plain {
+        fn new(network: &Network) -> Self {
+            let variable = |(name, shape, values): super::super::NamedTensor| {
+                (name, candle_core::Var::from_vec(values, shape, &Device::Cpu).unwrap())
+            };
+            Self { variables: network.parts().into_iter().map(variable).collect() }
+        }
+
+        fn affine(&self, name: &str, x: &Tensor, (offsets, stride): (&[usize], usize)) -> candle_core::Result<Tensor> {
+            let span = offsets[offsets.len() - 1];
+            let rows = (x.dim(0)? - span - 1) / stride + 1;
+            let shifted = |offset: &usize| {
+                let places: Vec<u32> = (0..rows).map(|row| (row * stride + offset) as u32).collect();
+                x.index_select(&Tensor::new(places, &Device::Cpu)?, 0)
+            };
+            let spliced = Tensor::cat(&offsets.iter().map(shifted).collect::<candle_core::Result<Vec<_>>>()?, 1)?;
+            let [weight, bias] = ["weight", "bias"].map(|part| self.variables[&format!("{name}.{part}")].as_tensor());
+            spliced.matmul(weight)?.broadcast_add(bias)
+        }
+
+        fn relu_renorm(x: &Tensor) -> candle_core::Result<Tensor> {
+            let z = x.relu()?;
+            let rms = (z.sqr()?.mean_keepdim(1)? + f64::from(crate::network::kernels::RENORM_FLOOR))?.sqrt()?;
+            z.broadcast_div(&rms)
+        }
+
+        fn scores(&self, config: &TdnnConfig, frames: Tensor) -> candle_core::Result<Tensor> {
+            let x = Self::relu_renorm(&self.affine("frames", &frames, (&[0, 1, 2, 3, 4], 1))?)?;
+            let mut x = Self::relu_renorm(&self.affine("rows", &x, (&[0, 1, 2], 3))?)?;
+            for (index, &dilation) in config.dilations.iter().enumerate() {
+                let name = format!("block{:02}", index + 1);
+                let splice = [0, dilation, 2 * dilation];
+                let inner = Self::relu_renorm(&self.affine(&format!("{name}.narrow"), &x, (&splice, 1))?)?;
+                let inner = self.affine(&format!("{name}.wide"), &inner, (&[0], 1))?;
+                x = (x.narrow(0, dilation, x.dim(0)? - 2 * dilation)? + inner)?;
+            }
+            self.affine("output", &x, (&[0], 1))
+        }
+    }
+
+    #[test]
+    fn scores_and_gradients_are_those_of_plain_candle_operations() {
+        let [config, _] = configs(0.0);
+        let NetworkConfig::Tdnn(tdnn) = &config else { panic!("the first is a TDNN") };
+        let (network, utterance) = (network(&config), &utterances()[..1]);
+        let mut criterion = Linear::default();
+        let gradient = network.gradient(utterance, &mut criterion, None).unwrap();
+
+        let plain = Plain::new(&network);
+        let padded = network.padded(&utterance[0]).unwrap();
+        let frames = Tensor::from_vec(padded.as_slice().to_vec(), (padded.rows(), 4), &Device::Cpu).unwrap();
+        let scores = plain.scores(tdnn, frames).unwrap();
+        let values = scores.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_eq!(values.len(), criterion.scores.len());
+        assert!(values.iter().zip(&criterion.scores).all(|(a, b)| (a - b).abs() < 1e-4));
+
+        let mut random = Random::new(7);
+        let c: Vec<f32> = values.iter().map(|_| random.normal()).collect();
+        let loss = (scores.flatten_all().unwrap() * Tensor::new(c, &Device::Cpu).unwrap()).unwrap().sum_all().unwrap();
+        let gradients = loss.backward().unwrap();
+        for ((name, variable), found) in plain.variables.iter().zip(&gradient) {
+            let expected = gradients.get(variable).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
+            let near = expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
+            assert!(near, "{name}: {expected:?} {found:?}");
+        }
+    }
 }

@@ -236,7 +236,8 @@ self_loop = 0.5
         let path = folder.path().join("all.ctm");
         let tier = tier(&[("a", 0, 40), ("b", 40, 75)]);
         let alignments = Alignments(BTreeMap::from([("u1".to_owned(), tier.clone()), ("u2".to_owned(), tier)]));
-        alignments.write(&path, 1000).unwrap();
+        let stored = alignments.clone().stored(&path, 1000).unwrap();
+        assert_eq!(stored, alignments);
         assert_eq!(Alignments::read(&path, 1000).unwrap(), alignments);
     }
 }
