@@ -125,13 +125,7 @@ impl Format {
             return Err(format!("a fmt chunk of {} bytes, expected at least 16: the file is damaged", chunk.len()));
         }
         let (channels, align, bits) = (u16_at(chunk, 2), u16_at(chunk, 12), u16_at(chunk, 14));
-        let mut tag = u16_at(chunk, 0);
-        let mut valid = bits;
-        if tag == 0xFFFE && chunk.len() >= 26 {
-            // WAVEFORMATEXTENSIBLE: valid bits, and a GUID that begins with the tag.
-            valid = Some(u16_at(chunk, 18)).filter(|said| (1..=bits).contains(said)).unwrap_or(bits);
-            tag = u16_at(chunk, 24);
-        }
+        let (tag, valid) = tag_and_valid_bits(chunk);
         let sample_rate = u32_at(chunk, 4);
         let bytes = match (tag, bits) {
             (1, 1..=32) => container_bytes(align, channels, bits),
@@ -157,6 +151,16 @@ impl Format {
         let chunk = [&tag, &chunk[2..8], &byte_rate, &align_bytes, &bits, extension].concat();
         Ok(Self { encoding, align: usize::from(align), sample_rate, chunk })
     }
+}
+
+/// In WAVEFORMATEXTENSIBLE the tag begins a GUID, and the bits that count are told apart from those that are there.
+fn tag_and_valid_bits(chunk: &[u8]) -> (u16, u16) {
+    let (tag, bits) = (u16_at(chunk, 0), u16_at(chunk, 14));
+    if tag != 0xFFFE || chunk.len() < 26 {
+        return (tag, bits);
+    }
+    let said = u16_at(chunk, 18);
+    (u16_at(chunk, 24), if (1..=bits).contains(&said) { said } else { bits })
 }
 
 /// Bytes of an integer sample: what the alignment of a frame says when it is possible, else as few as hold `bits`.
