@@ -5,7 +5,7 @@
 //! | `bundle.toml` | version, name, credits, features, network, search settings, scores of its own recipe |
 //! | `graph.toml` | the graph file, as the user wrote it |
 //! | `phones.arpa` | the phone n-gram that weighs the graph |
-//! | `weights.safetensors` | network (f16), state priors, transition weights, feature moments (f32) |
+//! | `weights.safetensors` | network (f16), state priors and transition weights (f32), feature moments (f64) |
 
 mod builtin;
 mod description;

@@ -13,7 +13,7 @@ use senone::formats::{self, Format};
 use senone::{Error, Result};
 
 use super::inputs::{self, Input};
-use super::{Outcome, to_stdout};
+use super::{Outcome, say, to_stdout};
 
 /// `senone decode`
 #[derive(Debug, Args)]
@@ -123,7 +123,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
         0 => Ok(Outcome::Complete),
         failed => {
             if inputs.len() > 1 {
-                eprintln!("senone: {failed} of {} recordings failed", inputs.len());
+                say(format_args!("senone: {failed} of {} recordings failed", inputs.len()));
             }
             Ok(Outcome::Partial)
         }
@@ -200,7 +200,7 @@ impl Sink<'_> {
             }
             Err(error) => {
                 self.failed += 1;
-                eprintln!("senone: {error}");
+                say(format_args!("senone: {error}"));
                 Ok(())
             }
         }
@@ -209,7 +209,7 @@ impl Sink<'_> {
     /// Says `notice` of the first recording that it is true of.
     fn say(&mut self, input: &Input, notice: String) {
         if self.said.insert(notice.clone()) {
-            eprintln!("senone: {}: {notice}", input.path.display());
+            say(format_args!("senone: {}: {notice}", input.path.display()));
         }
     }
 

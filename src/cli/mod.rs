@@ -1,5 +1,4 @@
 //! Commands: clap structs, made into checked settings and one library call each; a file per command.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // the one place that talks to people
 
 #[cfg(feature = "neural")]
 mod decode;
@@ -16,6 +15,7 @@ mod train;
 mod tune;
 mod validate;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -74,7 +74,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Partial) => ExitCode::FAILURE,
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("senone: {error}");
+            say(format_args!("senone: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -110,6 +110,11 @@ fn run(command: Command) -> Result<Outcome> {
 fn print(text: &str) -> Result<Outcome> {
     to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(Outcome::Complete)
+}
+
+/// Says `line` on standard error. That nobody listens must not stop the work.
+fn say(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes to standard output; a broken pipe reaches [`main`] as an error that is none.

@@ -1,5 +1,6 @@
 //! `senone tune`: scales and penalty of a model, chosen on development recordings.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use senone::graph::lexicon::Lexicon;
 use senone::train::{Development, Transcriber, tune};
 use senone::{Error, Result};
 
-use super::Outcome;
+use super::{Outcome, say};
 
 /// `senone tune`
 #[derive(Debug, Args)]
@@ -33,29 +34,26 @@ pub struct TuneArgs {
 pub fn run(args: &TuneArgs) -> Result<Outcome> {
     let bundle = Arc::new(Bundle::open(&args.model)?);
     let set = development(&bundle, args)?;
-    let tuned = tune(&bundle, &set, &mut |event| eprintln!("{event}"))?;
+    let tuned = tune(&bundle, &set, &mut |event| say(event))?;
     let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
     bundle.description.search = tuned.settings;
     bundle.save_description(&args.model)?;
-    eprintln!(
-        "phone error {:.2} % on {} utterances; written to {}",
-        100.0 * tuned.errors.rate(),
-        set.len(),
-        args.model.display()
-    );
+    let (percent, model) = (100.0 * tuned.errors.rate(), args.model.display());
+    say(format_args!("phone error {percent:.2} % on {} utterances; written to {model}", set.len()));
     Ok(Outcome::Complete)
 }
 
 fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
     let lexicon = Lexicon::read(&args.lexicon)?;
+    let left_out = |name: &str, reason: &dyn Display| say(format_args!("senone: left out {name}: {reason}"));
     let mut transcriber = Transcriber::new(&lexicon, "");
     let mut wanted = Vec::new();
     for utterance in Manifest::read(&args.manifest)?.utterances {
         let before = transcriber.unknown().len();
         match transcriber.words(&utterance) {
             Ok(words) if transcriber.unknown().len() == before => wanted.push((utterance, words)),
-            Ok(_) => eprintln!("senone: left out {}: it has a word that the lexicon lacks", utterance.name),
-            Err(error) => eprintln!("senone: left out {}: {error}", utterance.name),
+            Ok(_) => left_out(&utterance.name, &"it has a word that the lexicon lacks"),
+            Err(error) => left_out(&utterance.name, &error),
         }
     }
     let shortest = check::report(&bundle.graph)?.shortest_frames;
@@ -64,7 +62,7 @@ fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
     for ((utterance, words), posteriors) in wanted.into_iter().zip(read) {
         match posteriors {
             Ok(posteriors) => set.push(Development { name: utterance.name, posteriors, words }),
-            Err(error) => eprintln!("senone: left out {}: {error}", utterance.name),
+            Err(error) => left_out(&utterance.name, &error),
         }
     }
     Ok(set)

@@ -156,15 +156,25 @@ fn graph(path: &Path, filler: &str) -> Result<GraphSpec> {
     }
 }
 
-/// Makes sure that `work` holds results of `config` only.
+/// A number that another content of the file hardly ever has (FNV-1a).
+fn fingerprint(path: &Path) -> Result<u64> {
+    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    Ok(bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
+}
+
+/// Makes sure that `work` holds results of `config` only, from the same graphs, manifests and lexicon.
 fn claim(config: &TrainConfig, graphs: [&GraphSpec; 2], work: &Path) -> Result<()> {
+    let mut settings = format!("{config:#?}\n{}\n{}\n", graphs[0].text(), graphs[1].text());
+    for path in config.corpora.iter().map(|corpus| &corpus.manifest).chain([&config.lexicon]) {
+        settings += &format!("{} {:016x}\n", path.display(), fingerprint(path)?);
+    }
     std::fs::create_dir_all(work).map_err(|source| Error::io("create", work, source))?;
     let mark = work.join("settings.txt");
-    let settings = format!("{config:#?}\n{}\n{}", graphs[0].text(), graphs[1].text());
     match std::fs::read_to_string(&mark) {
         Ok(found) if found == settings => Ok(()),
         Ok(_) => {
-            let reason = "holds a run with other settings: name another work folder, or remove this one";
+            let reason =
+                "holds a run with other settings, graphs or manifests: name another work folder, or remove this one";
             Err(Error::Config { path: work.to_owned(), reason: reason.into() })
         }
         Err(_) => formats::atomic::write(&mark, |file| file.write_all(settings.as_bytes())),

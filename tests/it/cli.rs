@@ -246,6 +246,17 @@ mod output {
     }
 
     #[test]
+    fn nobody_need_listen_to_what_is_said() {
+        let dir = toy::with_model();
+        dir.write("bad.wav", "not audio");
+        let mut child = dir.senone("decode --model model bad.wav").arg(TOY.utterance("test-5-0")).spawn_piped();
+        drop(child.stderr.take());
+        let ran = child.wait_with_output().unwrap();
+        assert_eq!(ran.status.code(), Some(1));
+        assert!(ran.stdout.starts_with(b"test-5-0:\n"));
+    }
+
+    #[test]
     #[cfg(target_os = "linux")]
     fn a_full_disk_is_an_error() {
         let dir = toy::with_model();
