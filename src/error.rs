@@ -101,6 +101,14 @@ pub enum Error {
         /// Search frames of the shortest legal path.
         need_at_least: usize,
     },
+    /// A recording shorter than one frame.
+    #[error("only {samples} samples: at least {needed}, one frame, are needed")]
+    TooShort {
+        /// Samples at the model's rate.
+        samples: u64,
+        /// Samples of a frame.
+        needed: u32,
+    },
     /// Every legal path goes through a cell that scores minus infinity.
     #[error("no legal path: every one of them meets a score of minus infinity, at the latest in search frame {frame}")]
     Impossible {

@@ -5,7 +5,7 @@
 //! | `bundle.toml` | version, name, credits, features, network, search settings, scores of its own recipe |
 //! | `graph.toml` | the graph file, as the user wrote it |
 //! | `phones.arpa` | the phone n-gram that weighs the graph |
-//! | `weights.safetensors` | network (f16), state priors and transition weights (f32), feature moments (f64) |
+//! | `weights.safetensors` | network (f16), state priors, transition weights, feature moments (f32) |
 
 mod builtin;
 mod description;
@@ -123,6 +123,13 @@ impl Bundle {
     /// [`Error::Io`] naming the file.
     pub fn save(&self, path: &Path) -> Result<()> {
         std::fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
+        // Without its description, which is written last, a mixture of old and new parts is no bundle.
+        match std::fs::remove_file(path.join(DESCRIPTION)) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("replace", &path.join(DESCRIPTION), source));
+            }
+            _ => {}
+        }
         let write = |part: &str, bytes: &[u8]| formats::atomic::write(&path.join(part), |file| file.write_all(bytes));
         write(GRAPH, self.graph.text().as_bytes())?;
         write(NGRAM, self.ngram.to_arpa().as_bytes())?;

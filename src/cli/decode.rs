@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use senone::alignment::Alignment;
-use senone::audio::{AudioOptions, Channel};
+use senone::audio::{AudioOptions, Channel, Notice};
 use senone::bundle::{self, Bundle, SearchSettings};
-use senone::decode::{DecodeOptions, Pruning, Recogniser, too_short};
+use senone::decode::{DecodeOptions, Pruning, Recogniser};
 use senone::formats::{self, Format};
 use senone::{Error, Result};
 
 use super::inputs::{self, Input};
-use super::{Outcome, say, to_stdout};
+use super::{Outcome, is_broken_pipe, say, to_stdout};
 
 /// `senone decode`
 #[derive(Debug, Args)]
@@ -113,21 +113,27 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let recogniser = Recogniser::new(bundle, options)?;
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink { args, heading, said: BTreeSet::new(), failed: 0 };
+    let all = decode_all(&recogniser, &inputs, &mut sink);
+    if sink.failed > 0 && inputs.len() > 1 {
+        say(format_args!("senone: {} of {} recordings failed", sink.failed, inputs.len()));
+    }
+    match all {
+        Err(error) if !is_broken_pipe(&error) => Err(error),
+        _ if sink.failed > 0 => Ok(Outcome::Partial),
+        _ => Ok(Outcome::Complete),
+    }
+}
+
+/// Decodes batch by batch; output keeps the order of the inputs.
+fn decode_all(recogniser: &Recogniser, inputs: &[Input], sink: &mut Sink<'_>) -> Result<()> {
+    let args = sink.args;
     for batch in inputs.chunks(BATCH_FILES) {
-        let decoded: Vec<_> = batch.par_iter().map(|input| decode(&recogniser, args, input)).collect();
+        let decoded: Vec<_> = batch.par_iter().map(|input| decode(recogniser, args, input)).collect();
         for (input, result) in batch.iter().zip(decoded) {
             sink.take(input, result)?;
         }
     }
-    match sink.failed {
-        0 => Ok(Outcome::Complete),
-        failed => {
-            if inputs.len() > 1 {
-                say(format_args!("senone: {failed} of {} recordings failed", inputs.len()));
-            }
-            Ok(Outcome::Partial)
-        }
-    }
+    Ok(())
 }
 
 /// Recordings decoded before their output is written.
@@ -158,19 +164,30 @@ fn file_name(utterance: &str, format: Format) -> String {
 }
 
 /// An alignment, and what to tell the user about how it came about.
-type Decoded = (Alignment, Vec<String>);
+type Told = (Alignment, Notices);
 
-fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<Decoded> {
+/// Sentences, and how often each is said.
+type Notices = Vec<(String, Said)>;
+
+/// How often a notice that is true of many recordings is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// Of the first recording: it is the same for all of a kind.
+    Once,
+    /// Of every recording: something is wrong with it.
+    Always,
+}
+
+fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<Told> {
     let rate = recogniser.bundle().description.features.sample_rate_hz;
     let channel = args.channel.map_or(Channel::Mix, |number| Channel::Only(usize::from(number) - 1));
     let audio = input.read(&AudioOptions { sample_rate_hz: rate, channel })?;
-    let in_file = |reason: String| Error::Audio { path: input.path.clone(), reason };
-    if let Some(error) = too_short(audio.samples.len() as u64, recogniser.bundle()) {
-        return Err(in_file(error.to_string()));
-    }
-    let decoded = recogniser.decode(&audio.samples).map_err(|error| in_file(error.to_string()))?;
-    let mut notices: Vec<String> = audio.notices.iter().map(ToString::to_string).collect();
-    notices.extend(decoded.retries.iter().map(ToString::to_string));
+    let in_file = |error: Error| Error::Audio { path: input.path.clone(), reason: error.to_string() };
+    let decoded = recogniser.decode(&audio.samples).map_err(in_file)?;
+    let retries = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
+    let said = |notice: &Notice| if notice.is_ordinary() { Said::Once } else { Said::Always };
+    let mut notices: Notices = audio.notices.iter().map(|notice| (notice.to_string(), said(notice))).collect();
+    notices.extend::<Notices>(retries);
     Ok((decoded.into_alignment(&input.utterance, rate), notices))
 }
 
@@ -192,23 +209,28 @@ struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    fn take(&mut self, input: &Input, result: Result<Decoded>) -> Result<()> {
+    fn take(&mut self, input: &Input, result: Result<Told>) -> Result<()> {
         match result {
             Ok((alignment, notices)) => {
                 notices.into_iter().for_each(|notice| self.say(input, notice));
-                self.write(&alignment)
+                match self.write(&alignment) {
+                    Err(error) if self.args.output.is_some() => self.fail(&error),
+                    result => return result,
+                }
             }
-            Err(error) => {
-                self.failed += 1;
-                say(format_args!("senone: {error}"));
-                Ok(())
-            }
+            Err(error) => self.fail(&error),
         }
+        Ok(())
     }
 
-    /// Says `notice` of the first recording that it is true of.
-    fn say(&mut self, input: &Input, notice: String) {
-        if self.said.insert(notice.clone()) {
+    fn fail(&mut self, error: &Error) {
+        self.failed += 1;
+        say(format_args!("senone: {error}"));
+    }
+
+    /// Says `notice` of this recording, or of the first that it is true of.
+    fn say(&mut self, input: &Input, (notice, often): (String, Said)) {
+        if self.said.insert(notice.clone()) || often == Said::Always {
             say(format_args!("senone: {}: {notice}", input.path.display()));
         }
     }

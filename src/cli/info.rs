@@ -55,6 +55,6 @@ fn describe(bundle: &Bundle) -> Result<String> {
         let [low, high] = score.interval_percent;
         line("phone error", format!("{:.2} % ({low:.2} to {high:.2}) on {}", score.phone_error_percent, score.test));
     }
-    let _ = writeln!(text, "\ngraph\n{}", check::report(&bundle.graph)?);
+    let _ = writeln!(text, "\ngraph, without the n-gram\n{}", check::report(&bundle.graph)?);
     Ok(text)
 }

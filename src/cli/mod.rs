@@ -15,7 +15,6 @@ mod train;
 mod tune;
 mod validate;
 
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -72,12 +71,17 @@ pub fn main() -> ExitCode {
     match in_pool(cli.threads, || run(cli.command)) {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Partial) => ExitCode::FAILURE,
-        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             say(format_args!("senone: {error}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether nobody reads our output any more, which is their right.
+fn is_broken_pipe(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Runs `work` in a thread pool of its own.
@@ -106,15 +110,15 @@ fn run(command: Command) -> Result<Outcome> {
     }
 }
 
+/// Says a line on standard error; nobody listening is no error.
+fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Prints `text` to standard output.
 fn print(text: &str) -> Result<Outcome> {
     to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(Outcome::Complete)
-}
-
-/// Says `line` on standard error. That nobody listens must not stop the work.
-fn say(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes to standard output; a broken pipe reaches [`main`] as an error that is none.

@@ -18,10 +18,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Folder for intermediate results; a run that was stopped goes on from there
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = "work")]
     work: PathBuf,
     /// Folder for the model
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = "model")]
     output: PathBuf,
 }
 

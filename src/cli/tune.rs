@@ -1,6 +1,5 @@
 //! `senone tune`: scales and penalty of a model, chosen on development recordings.
 
-use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,23 +36,27 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     let tuned = tune(&bundle, &set, &mut |event| say(event))?;
     let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
     bundle.description.search = tuned.settings;
+    bundle.description.scores.clear(); // they were of other settings
     bundle.save_description(&args.model)?;
-    let (percent, model) = (100.0 * tuned.errors.rate(), args.model.display());
-    say(format_args!("phone error {percent:.2} % on {} utterances; written to {model}", set.len()));
+    say(format_args!(
+        "phone error {:.2} % on {} utterances; written to {}",
+        100.0 * tuned.errors.rate(),
+        set.len(),
+        args.model.display()
+    ));
     Ok(Outcome::Complete)
 }
 
 fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
     let lexicon = Lexicon::read(&args.lexicon)?;
-    let left_out = |name: &str, reason: &dyn Display| say(format_args!("senone: left out {name}: {reason}"));
     let mut transcriber = Transcriber::new(&lexicon, "");
     let mut wanted = Vec::new();
     for utterance in Manifest::read(&args.manifest)?.utterances {
-        let before = transcriber.unknown().len();
+        let before = unknown_words(&transcriber);
         match transcriber.words(&utterance) {
-            Ok(words) if transcriber.unknown().len() == before => wanted.push((utterance, words)),
-            Ok(_) => left_out(&utterance.name, &"it has a word that the lexicon lacks"),
-            Err(error) => left_out(&utterance.name, &error),
+            Ok(words) if unknown_words(&transcriber) == before => wanted.push((utterance, words)),
+            Ok(_) => say(format_args!("senone: left out {}: it has a word that the lexicon lacks", utterance.name)),
+            Err(error) => say(format_args!("senone: left out {}: {error}", utterance.name)),
         }
     }
     let shortest = check::report(&bundle.graph)?.shortest_frames;
@@ -62,10 +65,15 @@ fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
     for ((utterance, words), posteriors) in wanted.into_iter().zip(read) {
         match posteriors {
             Ok(posteriors) => set.push(Development { name: utterance.name, posteriors, words }),
-            Err(error) => left_out(&utterance.name, &error),
+            Err(error) => say(format_args!("senone: left out {}: {error}", utterance.name)),
         }
     }
     Ok(set)
+}
+
+/// Words met so far that the lexicon lacks, each as often as it was met.
+fn unknown_words(transcriber: &Transcriber<'_>) -> usize {
+    transcriber.unknown().values().sum()
 }
 
 /// What the network says of `utterance`, which must have the `shortest` number of search frames that a path needs.

@@ -238,12 +238,14 @@ fn without_variant(head: &str) -> &str {
     }
 }
 
-/// `AH` of `AH0`: an ARPABET vowel is two capitals, its stress 0, 1 or 2.
-fn without_stress(phone: &str) -> &str {
-    match phone.as_bytes() {
-        [b'A'..=b'Z', b'A'..=b'Z', b'0'..=b'2'] => &phone[..2],
-        _ => phone,
-    }
+/// `AH0` becomes `AH`; what is no upper-case ARPABET vowel with 0, 1 or 2 stays (`er2` is a syllable of pinyin).
+pub fn without_stress(phone: &str) -> &str {
+    const VOWELS: [&str; 19] = [
+        "AA", "AE", "AH", "AO", "AW", "AX", "AXR", "AY", "EH", "ER", "EY", "IH", "IX", "IY", "OW", "OY", "UH", "UW",
+        "UX",
+    ];
+    let stem = phone.strip_suffix(['0', '1', '2']).unwrap_or(phone);
+    if VOWELS.contains(&stem) { stem } else { phone }
 }
 
 #[cfg(test)]

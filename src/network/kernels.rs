@@ -5,7 +5,7 @@ use super::splice::{Segments, Splice};
 use crate::random::Random;
 
 /// Keeps the RMS of a frame of zeros from being zero.
-const RENORM_FLOOR: f32 = 1e-5;
+pub(super) const RENORM_FLOOR: f32 = 1e-5;
 
 /// An affine layer over spliced rows: y\[t\] = b + sum_k x\[t * stride + offset_k\] W_k.
 ///

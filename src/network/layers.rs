@@ -1,6 +1,7 @@
 //! The layers that networks are made of, forward and backward, and a [`Plan`] of them from frames to scores.
 //!
-//! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`].
+//! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`]. `operation` makes a candle
+//! operation of the whole.
 
 use super::kernels::{self, Affine, Mask};
 use super::splice::{Segments, Splice};
@@ -57,9 +58,9 @@ impl Connection {
         Affine { splice: &self.splice, segments, inputs: self.inputs, outputs: self.outputs }
     }
 
-    fn forward(&self, values: &[Vec<f32>], x: &Rows) -> Rows {
+    fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows {
         let [bias, weight] = self.places;
-        let y = self.on(&x.segments).forward(&x.values, &values[weight], &values[bias]);
+        let y = self.on(&x.segments).forward(&x.values, values[weight], values[bias]);
         Rows { values: y, segments: x.segments.after(&self.splice) }
     }
 
@@ -72,8 +73,8 @@ impl Connection {
     }
 
     /// Adds the gradient by x to `sum`.
-    fn back(&self, values: &[Vec<f32>], (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
-        self.on(segments).input_gradient(&values[self.places[1]], gradient, sum);
+    fn back(&self, values: &[&[f32]], (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
+        self.on(segments).input_gradient(values[self.places[1]], gradient, sum);
     }
 }
 
@@ -132,7 +133,7 @@ impl Layer {
         }
     }
 
-    fn forward(&self, values: &[Vec<f32>], x: Rows, mask: Option<Mask>) -> (Rows, Saved) {
+    fn forward(&self, values: &[&[f32]], x: Rows, mask: Option<Mask>) -> (Rows, Saved) {
         match self {
             Self::Hidden(connection) => {
                 let affine = connection.forward(values, &x);
@@ -153,7 +154,7 @@ impl Layer {
     /// Adds the gradients by the parameters to `sums` and gives the gradient by the input, unless that is unwanted.
     fn backward(
         &self,
-        values: &[Vec<f32>],
+        values: &[&[f32]],
         (saved, mut gradient): (Saved, Vec<f32>),
         (sums, by_input): (&mut [Vec<f32>], InputGradient),
     ) -> Vec<f32> {
@@ -249,12 +250,12 @@ impl Plan {
     }
 
     /// The scores before log-softmax, `[rows x pdfs]`, of padded frames, with parameter `values` in the order of the specs.
-    pub(super) fn infer(&self, values: &[Vec<f32>], frames: Rows) -> Vec<f32> {
-        self.layers.iter().fold(frames, |x, layer| layer.forward(values, x, None).0).values
+    pub(super) fn infer(&self, values: &[&[f32]], frames: Rows) -> Rows {
+        self.layers.iter().fold(frames, |x, layer| layer.forward(values, x, None).0)
     }
 
     /// The scores as of [`Plan::infer`], and what the backward needs. With `dropout`, hidden values are dropped at random.
-    pub(super) fn forward(&self, values: &[Vec<f32>], frames: Rows, dropout: Option<&Random>) -> (Rows, Vec<Saved>) {
+    pub(super) fn forward(&self, values: &[&[f32]], frames: Rows, dropout: Option<&Random>) -> (Rows, Vec<Saved>) {
         let mut x = frames;
         let mut tape = Vec::with_capacity(self.layers.len());
         for (index, layer) in self.layers.iter().enumerate() {
@@ -268,7 +269,7 @@ impl Plan {
     }
 
     /// The gradients by every parameter, in the order of the specs, from the gradient by the scores.
-    pub(super) fn backward(&self, values: &[Vec<f32>], tape: Vec<Saved>, gradient: Vec<f32>) -> Vec<Vec<f32>> {
+    pub(super) fn backward(&self, values: &[&[f32]], tape: Vec<Saved>, gradient: Vec<f32>) -> Vec<Vec<f32>> {
         let mut sums: Vec<Vec<f32>> = values.iter().map(|values| vec![0.0; values.len()]).collect();
         let mut gradient = gradient;
         for (index, (layer, saved)) in self.layers.iter().zip(tape).enumerate().rev() {

@@ -1,4 +1,4 @@
-//! Frames to log-posteriors. The matrix products live here.
+//! Frames to log-posteriors. candle and the matrix products live here, and nobody outside sees them.
 //!
 //! What comes in is a `[T x D]` matrix of normalised feature frames, whole or block by block; what goes out is
 //! [`LogPosteriors`] `[ceil(T / subsampling) x P]`, the same whatever the blocks were. Training asks a [`Network`] for the
@@ -11,6 +11,7 @@ mod init;
 mod kernels;
 mod layers;
 mod mlp;
+mod operation;
 pub mod optimiser;
 mod params;
 mod splice;
@@ -24,13 +25,14 @@ pub use params::NamedTensor;
 pub use stream::StreamState;
 pub use tdnn::TdnnConfig;
 
-use rayon::prelude::*;
+use std::sync::Arc;
 
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::random::Random;
 use crate::{Error, Result};
 use layers::{Dims, Plan, Spec};
+use params::Parameters;
 
 /// Input frames that an output row depends on, besides the `subsampling` frames that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +70,8 @@ pub trait Acoustic: Send + Sync {
 pub struct Network {
     config: NetworkConfig,
     dims: Dims,
-    plan: Plan,
-    /// The parameters, in the order of their names.
-    values: Vec<Vec<f32>>,
+    plan: Arc<Plan>,
+    parameters: Parameters,
 }
 
 impl Network {
@@ -104,8 +105,8 @@ impl Network {
             NetworkConfig::Mlp(config) => config.plan(dims),
             NetworkConfig::Tdnn(config) => config.plan(dims),
         };
-        let values = values(plan.specs())?;
-        Ok(Self { config: config.clone(), dims, plan, values })
+        let parameters = Parameters::new(&values(plan.specs())?)?;
+        Ok(Self { config: config.clone(), dims, plan: Arc::new(plan), parameters })
     }
 
     /// What the network looks like.
@@ -120,13 +121,13 @@ impl Network {
 
     /// Number of parameter values.
     pub fn parameter_count(&self) -> usize {
-        self.values.iter().map(Vec::len).sum()
+        self.parameters.lengths().iter().sum()
     }
 
     /// The parameters by name: what [`Network::load`] takes.
     pub fn parts(&self) -> Vec<NamedTensor> {
-        let named = |(spec, values): (&Spec, &Vec<f32>)| (spec.name.clone(), spec.shape.clone(), values.clone());
-        self.plan.specs().iter().zip(&self.values).map(named).collect()
+        let named = |(spec, values): (&Spec, Vec<f32>)| (spec.name.clone(), spec.shape.clone(), values);
+        self.plan.specs().iter().zip(self.parameters.values()).map(named).collect()
     }
 
     /// Sets all parameters; `values` are in the order of [`Network::parts`].
@@ -134,15 +135,7 @@ impl Network {
     /// # Errors
     /// [`Error::Shape`] for another number of tensors or values.
     pub fn set(&mut self, values: &[Vec<f32>]) -> Result<()> {
-        if values.len() != self.values.len() {
-            return Err(Error::Shape { what: "parameter tensors", expected: self.values.len(), found: values.len() });
-        }
-        let uneven = self.values.iter().zip(values).find(|(old, new)| old.len() != new.len());
-        if let Some((old, new)) = uneven {
-            return Err(Error::Shape { what: "values of a parameter", expected: old.len(), found: new.len() });
-        }
-        self.values.par_iter_mut().zip(values).for_each(|(old, new)| old.copy_from_slice(new));
-        Ok(())
+        self.parameters.set(values)
     }
 
     /// Output rows that an utterance of `frames` frames gets.
@@ -157,6 +150,11 @@ impl Network {
     pub fn log_posteriors(&self, frames: &Matrix) -> Result<LogPosteriors> {
         self.step(&mut self.start(), frames, true)
     }
+}
+
+/// An error of candle as one of ours.
+fn refused(error: candle_core::Error) -> Error {
+    Error::Network(error.to_string())
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Scoring as frames arrive: the frames that later rows need again are kept, the utterance's edge frames are repeated.
 
-use super::layers::Rows;
+use candle_core::{Device, Tensor};
+
+use super::operation::NetworkOp;
 use super::splice::Segments;
-use super::{Acoustic, Context, Network, kernels};
+use super::{Acoustic, Context, Network, kernels, refused};
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::{Error, Result};
@@ -108,7 +110,10 @@ impl Network {
             let frames = (first * step, (block - 1) * step + span + 1);
             let cols = self.dims.input;
             let values = state.frames.as_slice()[frames.0 * cols..(frames.0 + frames.1) * cols].to_vec();
-            scores.extend(self.plan.infer(&self.values, Rows { values, segments: Segments::new([frames.1]) }));
+            let frames_tensor = Tensor::from_vec(values, (frames.1, cols), &Device::Cpu).map_err(refused)?;
+            let operation = NetworkOp::scores(&self.plan, self.parameters.lengths(), Segments::new([frames.1]));
+            let block = frames_tensor.apply_op2_no_bwd(self.parameters.variable(), &operation).map_err(refused)?;
+            scores.extend(self.to_matrix(&block)?.into_vec());
         }
         kernels::log_softmax(&mut scores, self.dims.pdfs);
         state.frames.drop_front(rows * step);

@@ -93,7 +93,7 @@ impl Alignments {
 
 /// How often each transition of `spec` was taken by `tiers`, whose frames are those of `timing`.
 ///
-/// A phone of n frames took its self-loops `n - 1` times; phones of several states share their frames evenly.
+/// A phone of n frames took its self-loops `n - min_frames` times; its states share them evenly.
 ///
 /// # Errors
 /// [`Error::Transcript`] naming a phone that `spec` lacks.
@@ -110,13 +110,16 @@ pub fn transition_counts<'a>(
         for segment in &tier.segments {
             let symbol = symbol(spec, &segment.label)?;
             let frames = (segment.end - segment.start) as f64 / timing.search_shift() as f64;
-            let positions = spec.topology(symbol).min_frames() as f64;
+            let (least, states) = (spec.topology(symbol).min_frames() as f64, spec.topology(symbol).states() as f64);
             passes[symbol.index()] += 1.0;
-            stays[symbol.index()] += (frames.round() - positions).max(0.0) / positions;
-            before.map(|before| *pairs.entry((before, symbol)).or_default() += 1.0);
-            before = Some(symbol);
+            stays[symbol.index()] += (frames.round() - least).max(0.0) / states;
+            if let Some(before) = before.replace(symbol) {
+                *pairs.entry((before, symbol)).or_default() += 1.0;
+            }
         }
-        before.map(|last| *ends.entry(last).or_default() += 1.0);
+        if let Some(last) = before {
+            *ends.entry(last).or_default() += 1.0;
+        }
     }
     let count = |id| match spec.transition_role(TransitionId::from_index(id)) {
         TransitionRole::SelfLoop { symbol, .. } => stays[symbol.index()],
@@ -233,7 +236,8 @@ self_loop = 0.5
         let path = folder.path().join("all.ctm");
         let tier = tier(&[("a", 0, 40), ("b", 40, 75)]);
         let alignments = Alignments(BTreeMap::from([("u1".to_owned(), tier.clone()), ("u2".to_owned(), tier)]));
-        alignments.write(&path, 1000).unwrap();
+        let stored = alignments.clone().stored(&path, 1000).unwrap();
+        assert_eq!(stored, alignments);
         assert_eq!(Alignments::read(&path, 1000).unwrap(), alignments);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::bundle::settings;
-use crate::features::FeatureConfig;
+use crate::features::{FeatureConfig, Normalisation};
 use crate::learn::gmm::GmmConfig;
 use crate::learn::neural::TrainerConfig;
 use crate::network::NetworkConfig;
@@ -110,11 +110,28 @@ impl TrainConfig {
             0 => Err(Error::Setting { key, value: "0".into(), expected: "at least 1" }),
             _ => Ok(()),
         };
+        self.check_grid()?;
         self.gmm.training.check()?;
         self.network.check()?;
         self.pass.iter().try_for_each(TrainerConfig::check)?;
         at_least_one("ngram.order", self.ngram.order)?;
         at_least_one("number of [[corpus]] tables", self.corpora.len())?;
         at_least_one("number of [[pass]] tables", self.pass.len())
+    }
+
+    /// Frames must be centred on their shifts, as phone times count on it, and the network's come before an utterance ends.
+    fn check_grid(&self) -> Result<()> {
+        if self.features.snip_edges || self.gmm.features.snip_edges {
+            let (key, expected) = ("snip_edges", "false: phone times count on frames over the whole audio");
+            return Err(Error::Setting { key, value: "true".into(), expected });
+        }
+        match self.features.normalisation {
+            Normalisation::Utterance | Normalisation::Speaker => Err(Error::Setting {
+                key: "features.normalisation",
+                value: format!("{:?}", self.features.normalisation).to_lowercase(),
+                expected: "none, global or sliding: decoding does not wait for the end of the utterance",
+            }),
+            _ => Ok(()),
+        }
     }
 }

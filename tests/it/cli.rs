@@ -45,7 +45,7 @@ mod recordings {
             ("empty.wav", "empty.wav: the file is empty"),
             ("text.wav", "text.wav: text, not audio, expected WAV, FLAC, Ogg Vorbis, MP3 or AIFF"),
             ("header.wav", "header.wav: no samples: there is a header, but no audio after it"),
-            ("short.wav", "short.wav: only 399 samples at 16000 Hz: at least 400 (one frame) are needed"),
+            ("short.wav", "short.wav: only 399 samples: at least 400, one frame, are needed"),
             ("mono.wav --channel 2", "mono.wav: no channel 2: the file has 1"),
             ("folder", "folder: no audio files in this folder"),
             ("none.tsv", "none.tsv: cannot read: No such file or directory (os error 2)"),

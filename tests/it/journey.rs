@@ -17,6 +17,7 @@ fn parts(model: &Path) -> Vec<Vec<u8>> {
 /// Phone error on the test speakers, percent, of the model in folder `model`.
 fn phone_error(dir: &Dir) -> f64 {
     let ctm = dir.senone("decode --model model --format ctm").arg(TOY.path("test.tsv")).ok().stdout;
+    assert!(!ctm.contains(" SPN\n"), "the filler is no phone to hear:\n{ctm}");
     dir.write("test.ctm", ctm);
     let score = dir.senone("score").arg(TOY.path("test.tsv")).arg("test.ctm");
     let report = score.arg("--lexicon").arg(TOY.path("words.dict")).ok().stdout;
@@ -121,8 +122,8 @@ fn a_work_folder_belongs_to_one_run() {
     let nothing = "train.tsv:1: no utterance is listed";
     assert_eq!(run(), nothing);
     assert_eq!(run(), nothing);
-    let message =
-        "work: holds a run with other settings, graphs or manifests: name another work folder, or remove this one";
+    let message = "work: holds a run with other settings, graphs, manifests or lexicon: name another work folder, or remove \
+        this one";
     for (file, from, to) in [
         ("train.toml", "seed = 3", "seed = 4"),
         ("graph.toml", "self_loop = 0.7", "self_loop = 0.6"),
