@@ -45,7 +45,7 @@ mod recordings {
             ("empty.wav", "empty.wav: the file is empty"),
             ("text.wav", "text.wav: text, not audio, expected WAV, FLAC, Ogg Vorbis, MP3 or AIFF"),
             ("header.wav", "header.wav: no samples: there is a header, but no audio after it"),
-            ("short.wav", "short.wav: only 399 samples at 16000 Hz: at least 400 (one frame) are needed"),
+            ("short.wav", "short.wav: only 399 samples: at least 400, one frame, are needed"),
             ("mono.wav --channel 2", "mono.wav: no channel 2: the file has 1"),
             ("folder", "folder: no audio files in this folder"),
             ("none.tsv", "none.tsv: cannot read: No such file or directory (os error 2)"),
@@ -243,6 +243,17 @@ mod output {
         assert_eq!(line, "digraph graph_of_symbols {\n");
         let ran = child.wait_with_output().unwrap();
         assert_eq!((ran.status.code(), ran.stderr.len()), (Some(0), 0));
+    }
+
+    #[test]
+    fn nobody_need_listen_to_what_is_said() {
+        let dir = toy::with_model();
+        dir.write("bad.wav", "not audio");
+        let mut child = dir.senone("decode --model model bad.wav").arg(TOY.utterance("test-5-0")).spawn_piped();
+        drop(child.stderr.take());
+        let ran = child.wait_with_output().unwrap();
+        assert_eq!(ran.status.code(), Some(1));
+        assert!(ran.stdout.starts_with(b"test-5-0:\n"));
     }
 
     #[test]

@@ -17,6 +17,7 @@ fn parts(model: &Path) -> Vec<Vec<u8>> {
 /// Phone error on the test speakers, percent, of the model in folder `model`.
 fn phone_error(dir: &Dir) -> f64 {
     let ctm = dir.senone("decode --model model --format ctm").arg(TOY.path("test.tsv")).ok().stdout;
+    assert!(!ctm.contains(" SPN\n"), "the filler is no phone to hear:\n{ctm}");
     dir.write("test.ctm", ctm);
     let score = dir.senone("score").arg(TOY.path("test.tsv")).arg("test.ctm");
     let report = score.arg("--lexicon").arg(TOY.path("words.dict")).ok().stdout;
@@ -114,21 +115,26 @@ fn a_work_folder_belongs_to_one_run() {
     for name in ["train.toml", "graph.toml", "graph-align.toml"] {
         dir.write(name, fs::read(TOY.path(name)).unwrap());
     }
-    // The lexicon is missing, so each run stops after it has claimed the folder.
+    // The manifest lists nothing, so each run stops after it has claimed the folder.
+    dir.write("words.dict", "ma M AA\n");
+    dir.write("train.tsv", toy::HEADER);
     let run = || dir.senone("train train.toml --work work --output model").refused();
-    let missing = "words.dict: cannot read: No such file or directory (os error 2)";
-    assert_eq!(run(), missing);
-    assert_eq!(run(), missing);
-    let message = "work: holds a run with other settings: name another work folder, or remove this one";
+    let nothing = "train.tsv:1: no utterance is listed";
+    assert_eq!(run(), nothing);
+    assert_eq!(run(), nothing);
+    let message = "work: holds a run with other settings, graphs, manifests or lexicon: name another work folder, or remove \
+        this one";
     for (file, from, to) in [
         ("train.toml", "seed = 3", "seed = 4"),
         ("graph.toml", "self_loop = 0.7", "self_loop = 0.6"),
         ("graph-align.toml", "self_loop = 0.7", "self_loop = 0.6"),
+        ("words.dict", "M AA", "M"),
+        ("train.tsv", "words", "words\tage"),
     ] {
         dir.edit(file, from, to);
         assert_eq!(run(), message, "{file}");
         dir.edit(file, to, from);
-        assert_eq!(run(), missing);
+        assert_eq!(run(), nothing);
     }
 }
 
@@ -283,7 +289,7 @@ fn times_begin_at_zero_meet_and_end_with_the_audio_in_every_format() {
         ];
         let seconds = samples as f64 / f64::from(rate_hz);
         for (rows, tolerance) in &all {
-            assert!(rows.len() > 3 && rows[0].0 == 0.0, "{rows:?}");
+            assert!(rows.len() > 2 && rows[0].0 == 0.0, "{rows:?}");
             assert!((rows[rows.len() - 1].1 - seconds).abs() < *tolerance, "{seconds}: {rows:?}");
             assert!(rows.windows(2).all(|pair| (pair[0].1 - pair[1].0).abs() < 1e-9), "{rows:?}");
             assert!(rows.iter().all(|row| row.0 < row.1), "{rows:?}");
