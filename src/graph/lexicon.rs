@@ -238,12 +238,14 @@ fn without_variant(head: &str) -> &str {
     }
 }
 
-/// `AH` of `AH0`: an ARPABET vowel is two capitals, its stress 0, 1 or 2.
-fn without_stress(phone: &str) -> &str {
-    match phone.as_bytes() {
-        [b'A'..=b'Z', b'A'..=b'Z', b'0'..=b'2'] => &phone[..2],
-        _ => phone,
-    }
+/// `AH0` becomes `AH`; what is no upper-case ARPABET vowel with 0, 1 or 2 stays (`er2` is a syllable of pinyin).
+pub(crate) fn without_stress(phone: &str) -> &str {
+    const VOWELS: [&str; 19] = [
+        "AA", "AE", "AH", "AO", "AW", "AX", "AXR", "AY", "EH", "ER", "EY", "IH", "IX", "IY", "OW", "OY", "UH", "UW",
+        "UX",
+    ];
+    let stem = phone.strip_suffix(['0', '1', '2']).unwrap_or(phone);
+    if VOWELS.contains(&stem) { stem } else { phone }
 }
 
 #[cfg(test)]
@@ -277,6 +279,13 @@ mod tests {
         assert_eq!(lexicon.phones()[..4], ["AH", "EY", "HH", "L"]);
         let tones = parse("安 aa an1\n").unwrap();
         assert_eq!(tones.pronunciations("安").unwrap(), [["aa", "an1"]], "a tone is no stress");
+    }
+
+    #[test]
+    fn only_arpabet_stress_is_stripped() {
+        let kept = ["er2", "AO3", "B1", "AN1", "a1", "1", "AH", "AH01"];
+        assert_eq!(kept.map(without_stress), kept);
+        assert_eq!(["AH0", "ER1", "AXR2"].map(without_stress), ["AH", "ER", "AXR"]);
     }
 
     #[test]
