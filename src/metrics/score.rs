@@ -10,6 +10,7 @@ use super::bootstrap::{BootstrapOptions, rate_interval};
 use super::confusions::Confusions;
 use super::edit::{EditCounts, Edits, align_slots};
 use super::report::{LabelNotes, ScoreReport, SpeakerScore};
+use crate::graph::lexicon::without_stress;
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
 
@@ -171,8 +172,8 @@ struct Labels<'a> {
 
 impl<'a> Labels<'a> {
     fn new(options: &'a ScoreOptions) -> Self {
-        let (reference, hypothesis) = Default::default();
-        Self { options, table: SymbolTable::new(), reference, hypothesis, notes: LabelNotes::default() }
+        let (table, notes) = (SymbolTable::new(), LabelNotes::default());
+        Self { options, table, reference: BTreeSet::new(), hypothesis: BTreeSet::new(), notes }
     }
 
     fn reference(&mut self, slots: &ReferenceSlots) -> Vec<Vec<Vec<SymbolId>>> {
@@ -218,16 +219,6 @@ impl<'a> Labels<'a> {
         let only_hypothesis = names(&self.hypothesis, &self.reference);
         LabelNotes { only_reference, only_hypothesis, ..self.notes }
     }
-}
-
-/// `AH0` becomes `AH`; what is no upper-case ARPABET vowel with 0, 1 or 2 stays (`er2` is a syllable of pinyin).
-fn without_stress(phone: &str) -> &str {
-    const VOWELS: [&str; 19] = [
-        "AA", "AE", "AH", "AO", "AW", "AX", "AXR", "AY", "EH", "ER", "EY", "IH", "IX", "IY", "OW", "OY", "UH", "UW",
-        "UX",
-    ];
-    let stem = phone.strip_suffix(['0', '1', '2']).unwrap_or(phone);
-    if VOWELS.contains(&stem) { stem } else { phone }
 }
 
 #[cfg(test)]
