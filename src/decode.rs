@@ -191,6 +191,10 @@ impl<'a> Listener<'a> {
     fn finish(mut self) -> Result<(LogPosteriors, u64)> {
         let rest = self.frontend.finish();
         self.posteriors.append(&self.bundle.network.step(&mut self.network, &rest, true)?.0);
+        let needed = self.bundle.timing().length;
+        if self.silence.samples < u64::from(needed) {
+            return Err(Error::TooShort { samples: self.silence.samples, needed });
+        }
         say_silence(&mut self.posteriors, &self.silence.silent_frames(), &silence_pdfs(&self.bundle.graph));
         Ok((LogPosteriors(self.posteriors), self.silence.samples))
     }
@@ -224,17 +228,35 @@ fn silence_pdfs(spec: &GraphSpec) -> Vec<usize> {
 /// Log-posterior that a frame of digital silence leaves to a pdf that is not silence.
 const SILENT_LOG_POSTERIOR: f32 = -30.0;
 
-/// A frame without any signal says silence and nothing else, whatever a network that never saw one makes of it.
+/// Shortest stretch of digital silence between sounds, in search frames, that is a pause for certain: the closure of a stop
+/// or a gap of a codec may be shorter.
+const PAUSE_FRAMES: usize = 10;
+
+/// A stretch without any signal says silence and nothing else, whatever a network that never saw one makes of it.
 fn say_silence(posteriors: &mut Matrix, silent: &[bool], silence_pdfs: &[usize]) {
     if silence_pdfs.is_empty() {
         return;
     }
     let share = -(silence_pdfs.len() as f32).ln();
-    for (frame, _) in silent.iter().enumerate().take(posteriors.rows()).filter(|(_, silent)| **silent) {
-        let row = posteriors.row_mut(frame);
-        row.fill(SILENT_LOG_POSTERIOR);
-        silence_pdfs.iter().for_each(|&pdf| row[pdf] = share);
+    let silent = &silent[..silent.len().min(posteriors.rows())];
+    for stretch in silent.chunk_by(|before, after| before == after).scan(0, with_start).filter(|(_, part)| part[0]) {
+        let (start, end) = (stretch.0, stretch.0 + stretch.1.len());
+        if start > 0 && end < silent.len() && stretch.1.len() < PAUSE_FRAMES {
+            continue;
+        }
+        for frame in start..end {
+            let row = posteriors.row_mut(frame);
+            row.fill(SILENT_LOG_POSTERIOR);
+            silence_pdfs.iter().for_each(|&pdf| row[pdf] = share);
+        }
     }
+}
+
+/// A part of a sequence with the place where it begins.
+fn with_start<'a>(next: &mut usize, part: &'a [bool]) -> Option<(usize, &'a [bool])> {
+    let start = *next;
+    *next += part.len();
+    Some((start, part))
 }
 
 /// Watches for search frames whose samples are all one value: digital silence.
@@ -276,17 +298,6 @@ impl SilenceWatch {
     }
 }
 
-/// Error of a recording without a single frame.
-pub fn too_short(samples: u64, bundle: &Bundle) -> Option<Error> {
-    let timing = bundle.timing();
-    (samples < u64::from(timing.length)).then(|| {
-        Error::Other(format!(
-            "only {samples} samples at {} Hz: at least {} (one frame) are needed",
-            timing.sample_rate, timing.length
-        ))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,6 +309,20 @@ mod tests {
         watch.push(&[0.0, 0.0, 0.0]);
         watch.push(&[0.0, 0.1, 0.0, 0.0, 0.0, 0.5]);
         assert_eq!(watch.silent_frames(), [true, false, true]);
+    }
+
+    #[test]
+    fn only_long_or_outer_digital_silence_is_a_pause() {
+        let mut silent = vec![true, false];
+        silent.extend([true; 9]);
+        silent.push(false);
+        silent.extend([true; 10]);
+        silent.extend([false, true]);
+        let mut posteriors = Matrix::zeros(silent.len(), 2);
+        say_silence(&mut posteriors, &silent, &[1]);
+        let forced: Vec<usize> = (0..silent.len()).filter(|&frame| posteriors.row(frame)[0] < -1.0).collect();
+        let expected: Vec<usize> = std::iter::once(0).chain(12..22).chain([23]).collect();
+        assert_eq!(forced, expected);
     }
 
     #[test]

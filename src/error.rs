@@ -102,6 +102,14 @@ pub enum Error {
         /// Search frames of the shortest legal path.
         need_at_least: usize,
     },
+    /// A recording shorter than one frame.
+    #[error("only {samples} samples: at least {needed}, one frame, are needed")]
+    TooShort {
+        /// Samples at the model's rate.
+        samples: u64,
+        /// Samples of a frame.
+        needed: u32,
+    },
     /// Every legal path goes through a cell that scores minus infinity.
     #[error(
         "no legal path is possible: by search frame {frame} each has met a score of minus infinity, as a pdf without training \

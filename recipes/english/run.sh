@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# From manifests to models/en and its result table. Stages leave their results in $WORK and are not done again.
+# From manifests to models/en and its result table, in stages. A stage that is done leaves a mark in $WORK and is not done
+# again, unless it is named.
 #
 #   SENONE_DATA=/path/to/corpora recipes/english/run.sh [FIRST_STAGE [LAST_STAGE]]
 #
 # SENONE_DATA holds speechocean762, an4, librispeech-mini, kathleen and lexicon-en (see README.md beside this file).
 set -euo pipefail
-cd "$(dirname "$0")"
-recipe=$PWD
-root=$(cd ../.. && pwd)
+recipe=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$recipe/../.." && pwd)
 
 : "${SENONE_DATA:?set SENONE_DATA to the folder with the corpora, see $recipe/README.md}"
 WORK=${WORK:-$root/target/english}
@@ -16,29 +16,48 @@ THREADS=${THREADS:-2}
 first=${1:-1}
 last=${2:-6}
 lexicon=$SENONE_DATA/lexicon-en/cmudict.dict
+named=$#
 mkdir -p "$WORK"
 
-stage() { [ "$1" -ge "$first" ] && [ "$1" -le "$last" ] && printf '\n== stage %s: %s\n' "$1" "$2"; }
+# Whether stage $1 is to be done.
+stage() {
+  [ "$1" -ge "$first" ] && [ "$1" -le "$last" ] || return 1
+  if [ "$named" -eq 0 ] && [ -e "$WORK/stage-$1.done" ]; then
+    printf '== stage %s: %s: done before\n' "$1" "$2"
+    return 1
+  fi
+  printf '== stage %s: %s\n' "$1" "$2"
+}
+finish() { touch "$WORK/stage-$1.done"; }
 senone() { "$root/target/release/senone" --threads "$THREADS" "$@"; }
 
 if stage 1 "build"; then
   cargo build --release --manifest-path "$root/Cargo.toml"
+  finish 1
 fi
 
 if stage 2 "look at the manifests"; then
-  # Unknown words are expected (the filler phone takes them): what is said is kept, nothing is stopped.
-  senone validate --lexicon "$lexicon" \
-    "$SENONE_DATA"/{speechocean762,an4,librispeech-mini,kathleen}/train.tsv > "$WORK/validation.txt" || true
-  cat "$WORK/validation.txt"
+  # The exit status says that there are findings. Unknown words are among them, which the filler phone takes: the report is
+  # for people, and training names every utterance that it cannot use.
+  for corpus in speechocean762 an4 librispeech-mini kathleen; do
+    [ -r "$SENONE_DATA/$corpus/train.tsv" ] || { echo "$SENONE_DATA/$corpus/train.tsv: no such manifest" >&2; exit 1; }
+  done
+  senone validate --lexicon "$lexicon" "$SENONE_DATA"/{speechocean762,an4,librispeech-mini,kathleen}/train.tsv |
+    tee "$WORK/validation.txt" || true
+  finish 2
 fi
 
 if stage 3 "train"; then
-  senone train "$recipe/train.toml" --data "$SENONE_DATA" --work "$WORK/train" --output "$WORK/model" 2>&1 |
+  senone train "$recipe/train.toml" --data "$SENONE_DATA" --work "$WORK/train" --output "$WORK/untuned" 2>&1 |
     tee -a "$WORK/train.log"
+  finish 3
 fi
 
 if stage 4 "tune on the development speakers"; then
+  rm -rf "$WORK/model"
+  cp -r "$WORK/untuned" "$WORK/model"
   senone tune "$WORK/model" "$WORK/train/development.tsv" --lexicon "$lexicon" 2>&1 | tee "$WORK/tune.log"
+  finish 4
 fi
 
 if stage 5 "decode and score the test sets"; then
@@ -47,10 +66,12 @@ if stage 5 "decode and score the test sets"; then
     senone score "$SENONE_DATA/$test/test.tsv" "$WORK/$test.ctm" --lexicon "$lexicon" \
       --record "$WORK/model" --test "$test test" | tee "$WORK/$test.score.txt"
   done
+  finish 5
 fi
 
 if stage 6 "ship"; then
   mkdir -p "$MODEL"
   cp "$WORK"/model/{bundle.toml,graph.toml,phones.arpa,weights.safetensors} "$MODEL/"
   echo "$MODEL: written; build again to have it in the program"
+  finish 6
 fi

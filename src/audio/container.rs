@@ -1,4 +1,4 @@
-//! FLAC, Ogg Vorbis, MP3, AIFF and ADPCM in WAV, by symphonia.
+//! FLAC, Ogg Vorbis, MP3, AIFF and what hound cannot read of WAV, by symphonia.
 //!
 //! Symphonia is trusted with the formats, not with hostile bytes: a panic in it becomes an error here.
 
@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use symphonia::core::audio::GenericAudioBufferRef;
 use symphonia::core::codecs::CodecParameters;
-use symphonia::core::codecs::audio::{AudioDecoder, AudioDecoderOptions};
+use symphonia::core::codecs::audio::well_known::{CODEC_ID_PCM_ALAW, CODEC_ID_PCM_MULAW};
+use symphonia::core::codecs::audio::{AudioCodecId, AudioDecoder, AudioDecoderOptions};
 use symphonia::core::errors::Error as SymphoniaError;
 use symphonia::core::formats::probe::Hint;
 use symphonia::core::formats::{FormatOptions, FormatReader, Track, TrackType};
@@ -19,8 +20,6 @@ use super::mixer::Mixer;
 use super::sniff::Kind;
 use super::{Channel, Notice, Reasoned, Recording, check_rate};
 
-/// Full scale of 16-bit samples: what is louder in any of these formats is clipped.
-const FULL_SCALE: f32 = 32767.0 / 32768.0;
 /// No packet of these formats is longer, whatever it claims.
 const LONGEST_PACKET: u64 = 65_535;
 
@@ -45,10 +44,20 @@ fn decode_unguarded(bytes: &[u8], kind: Kind, channel: Channel) -> Reasoned<Reco
     let mut decoder = symphonia::default::get_codecs()
         .make_audio_decoder(parameters, &AudioDecoderOptions::default())
         .map_err(|cause| refused(&cause))?;
-    let mut stream = Stream { channel, started: None, pending: 0, damaged: 0, silence: 0 };
+    let full_scale = full_scale(parameters.codec);
+    let mut stream = Stream { channel, full_scale, started: None, pending: 0, damaged: 0, silence: 0 };
     let whole = stream.read_all(&mut *reader, &mut *decoder, track.id)?;
     let ended = whole && (kind != Kind::Ogg || has_end_mark(bytes));
     stream.finish(promised_frames(&track, kind), ended)
+}
+
+/// What a sample of `codec` cannot go beyond; for most, what 16 bits hold.
+fn full_scale(codec: AudioCodecId) -> f32 {
+    match codec {
+        CODEC_ID_PCM_MULAW => 32124.0 / 32768.0,
+        CODEC_ID_PCM_ALAW => 32256.0 / 32768.0,
+        _ => 32767.0 / 32768.0,
+    }
 }
 
 fn refused(cause: &SymphoniaError) -> String {
@@ -75,6 +84,7 @@ fn has_end_mark(bytes: &[u8]) -> bool {
 /// The decoding of one track.
 struct Stream {
     channel: Channel,
+    full_scale: f32,
     /// From the first packet that could be decoded on: rate and samples.
     started: Option<(u32, Mixer)>,
     /// Frames of damaged packets before that.
@@ -114,7 +124,7 @@ impl Stream {
         let (rate, channels) = (buffer.spec().rate(), buffer.spec().channels().count());
         if self.started.is_none() {
             check_rate(rate)?;
-            let mut mixer = Mixer::new(channels, self.channel, FULL_SCALE)?;
+            let mut mixer = Mixer::new(channels, self.channel, self.full_scale)?;
             mixer.push_silence(self.pending as usize)?;
             self.started = Some((rate, mixer));
         }

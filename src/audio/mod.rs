@@ -1,8 +1,8 @@
 //! The start of the journey: the bytes of a recording in, mono samples at the model's rate out.
 //!
-//! WAV is read here, forgiving what real files get wrong; FLAC, Ogg Vorbis, MP3, AIFF and ADPCM go through
-//! symphonia. Channels are mixed or one is taken, rates are converted by rubato. Nothing is printed: each decision that may
-//! matter to a result comes back as a [`Notice`].
+//! WAV goes through hound, once what real files get wrong is put right; the encodings that hound lacks, FLAC, Ogg Vorbis,
+//! MP3 and AIFF go through symphonia. Channels are mixed or one is taken, rates are converted by rubato. Nothing is printed:
+//! each decision that may matter to a result comes back as a [`Notice`].
 
 mod container;
 mod mixer;
@@ -24,7 +24,7 @@ use sniff::Kind;
 const RATES_HZ: RangeInclusive<u32> = 1_000..=768_000;
 
 /// File name extensions of audio, in lower case.
-const EXTENSIONS: [&str; 10] = ["wav", "wave", "flac", "ogg", "oga", "mp3", "aif", "aiff", "aifc", "rf64"];
+const EXTENSIONS: [&str; 9] = ["wav", "wave", "flac", "ogg", "oga", "mp3", "aif", "aiff", "aifc"];
 
 /// Which channel of a recording to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

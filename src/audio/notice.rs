@@ -51,6 +51,13 @@ pub enum Notice {
     Silent,
 }
 
+impl Notice {
+    /// Whether it tells of a decision and not of something wrong: it may be said once for many recordings.
+    pub fn is_ordinary(&self) -> bool {
+        matches!(self, Self::Resampled { .. } | Self::Mixed { .. } | Self::ChannelTaken { .. })
+    }
+}
+
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

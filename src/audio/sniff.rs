@@ -7,7 +7,7 @@ use super::Reasoned;
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// RIFF, RIFX or RF64 of form WAVE.
+    /// RIFF of form WAVE.
     Wave,
     /// Native FLAC.
     Flac,
@@ -29,11 +29,15 @@ pub(super) fn kind(name: &Path, bytes: &[u8]) -> Reasoned<Kind> {
     let form = bytes.get(8..12).unwrap_or_default();
     match bytes {
         [] => Err("the file is empty".to_owned()),
-        [b'R', b'I', b'F', b'F' | b'X', rest @ ..] if rest.len() < 8 => {
+        [b'R', b'I', b'F', b'F', rest @ ..] if rest.len() < 8 => {
             Err(format!("cut off after {} bytes, within its header", bytes.len()))
         }
-        [b'R', b'I', b'F', b'F' | b'X', ..] | [b'R', b'F', b'6', b'4', ..] | [b'B', b'W', b'6', b'4', ..] => {
-            if form == b"WAVE" { Ok(Kind::Wave) } else { unsupported("RIFF without WAVE (AVI, WebP, ...)") }
+        [b'R', b'I', b'F', b'F', ..] => {
+            if form == b"WAVE" {
+                Ok(Kind::Wave)
+            } else {
+                unsupported("RIFF without WAVE (AVI, WebP, ...)")
+            }
         }
         [b'f', b'L', b'a', b'C', ..] => Ok(Kind::Flac),
         [b'O', b'g', b'g', b'S', ..] => ogg(bytes),
@@ -76,7 +80,10 @@ fn mpeg(second: u8) -> Reasoned<Kind> {
 
 /// Formats that people have, and that are not read.
 fn unsupported_name(bytes: &[u8]) -> Option<&'static str> {
-    const NAMES: [(&[u8], &str); 14] = [
+    const NAMES: [(&[u8], &str); 17] = [
+        (b"RIFX", "big-endian WAV (RIFX)"),
+        (b"RF64", "WAV for more than 4 GB (RF64)"),
+        (b"BW64", "WAV for more than 4 GB (BW64)"),
         (b"NIST_1A", "NIST SPHERE"),
         (b".snd", "Sun AU"),
         (b"caff", "Core Audio (CAF)"),
@@ -126,7 +133,9 @@ mod tests {
     #[test]
     fn what_is_not_read_is_refused_by_name() {
         for (bytes, name) in [
-            (&b"NIST_1A\n   1024\n"[..], "NIST SPHERE"),
+            (&b"RIFX\0\0\0\x24WAVEfmt "[..], "(RIFX)"),
+            (b"RF64\xFF\xFF\xFF\xFFWAVEds64", "(RF64)"),
+            (b"NIST_1A\n   1024\n", "NIST SPHERE"),
             (b"\0\0\0\x20ftypM4A ", "MP4"),
             (b"OggS\0\x02........................OpusHead", "Opus"),
             (b"RIFF\0\0\0\0AVI ", "RIFF without WAVE"),

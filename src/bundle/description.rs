@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::settings;
 use crate::emission::HybridScales;
 use crate::features::FeatureConfig;
 use crate::network::NetworkConfig;
@@ -122,13 +123,18 @@ impl Description {
 
     /// Reads `bundle.toml`; the error is a reason without the file's name.
     pub(super) fn parse(text: &str) -> std::result::Result<Self, String> {
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table: toml::Table = settings::parse(text)?;
         match table.get("format").and_then(toml::Value::as_integer) {
             Some(found) if found == i64::from(FORMAT) => {}
-            Some(found) => return Err(format!("format = {found}: this program reads format {FORMAT}")),
+            Some(found) => {
+                return Err(format!(
+                    "format = {found}: expected format = {FORMAT}, the one this version reads; get a model of that format \
+                     or another version of senone"
+                ));
+            }
             None => return Err(format!("no `format` key: expected format = {FORMAT}")),
         }
-        let description: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let description: Self = settings::parse(text)?;
         description.features.check().map_err(|error| error.to_string())?;
         description.search.check().map_err(|error| error.to_string())?;
         Ok(description)

@@ -10,6 +10,7 @@
 mod builtin;
 mod description;
 mod parts;
+pub(crate) mod settings;
 mod tensors;
 
 use std::path::{Path, PathBuf};
@@ -87,11 +88,15 @@ impl Bundle {
         let ngram = Ngram::parse_arpa(&parts.place().join(NGRAM), &parts.text(NGRAM)?, graph.symbols())?;
         let bytes = parts.bytes(WEIGHTS)?;
         let tensors = tensors::Tensors::parse(&bytes).map_err(|reason| wrong(WEIGHTS, reason))?;
+        let priors = tensors.priors().map_err(|reason| wrong(WEIGHTS, reason))?;
+        if priors.pdfs() != graph.pdfs() {
+            return Err(wrong(GRAPH, Error::PdfCount { network: priors.pdfs(), graph: graph.pdfs() }.to_string()));
+        }
         let network =
             Network::load(&description.network, (description.features.dim(), graph.pdfs()), tensors.network())
                 .map_err(|error| wrong(WEIGHTS, error.to_string()))?;
         let bundle = Self {
-            priors: tensors.priors().map_err(|reason| wrong(WEIGHTS, reason))?,
+            priors,
             transitions: tensors.transitions().map_err(|reason| wrong(WEIGHTS, reason))?,
             moments: tensors.moments().map_err(|reason| wrong(WEIGHTS, reason))?,
             description,
@@ -108,10 +113,6 @@ impl Bundle {
             true => Ok(()),
             false => Err(format!("{what}: {found} found, {expected} expected: the parts are of different models")),
         };
-        if self.network.pdfs() != self.graph.pdfs() {
-            return Err(Error::PdfCount { network: self.network.pdfs(), graph: self.graph.pdfs() }.to_string());
-        }
-        fits("state priors", self.priors.log().len(), self.graph.pdfs())?;
         fits("transition weights", self.transitions.0.len(), self.graph.initial_weights().0.len())?;
         fits("feature moments", self.moments.sum.len(), self.description.features.dim())
     }
@@ -122,6 +123,13 @@ impl Bundle {
     /// [`Error::Io`] naming the file.
     pub fn save(&self, path: &Path) -> Result<()> {
         std::fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
+        // Without its description, which is written last, a mixture of old and new parts is no bundle.
+        match std::fs::remove_file(path.join(DESCRIPTION)) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("replace", &path.join(DESCRIPTION), source));
+            }
+            _ => {}
+        }
         let write = |part: &str, bytes: &[u8]| formats::atomic::write(&path.join(part), |file| file.write_all(bytes));
         write(GRAPH, self.graph.text().as_bytes())?;
         write(NGRAM, self.ngram.to_arpa().as_bytes())?;

@@ -30,7 +30,9 @@ type Reason<T> = std::result::Result<T, String>;
 impl Tensors {
     /// Reads the file's bytes.
     pub(super) fn parse(bytes: &[u8]) -> Reason<Self> {
-        let file = SafeTensors::deserialize(bytes).map_err(|error| format!("is not a safetensors file: {error}"))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|error| {
+            format!("is broken ({error:?}): expected the safetensors file that training wrote; copy it again")
+        })?;
         let mut all = Self { tensors: BTreeMap::new(), wide: BTreeMap::new() };
         for (name, view) in file.tensors() {
             match view.dtype() {

@@ -24,6 +24,11 @@ pub fn run(args: &InfoArgs) -> Result<Outcome> {
     print(&describe(&bundle)?)
 }
 
+/// How far a network sees to one side.
+fn frames(context: Option<usize>) -> String {
+    context.map_or("all frames".into(), |frames| format!("{frames} frames"))
+}
+
 fn describe(bundle: &Bundle) -> Result<String> {
     let description = &bundle.description;
     let timing = bundle.timing();
@@ -35,8 +40,8 @@ fn describe(bundle: &Bundle) -> Result<String> {
     line("audio", format!("{} Hz", timing.sample_rate));
     line("features", format!("{} {:?}", description.features.dim(), description.features.kind));
     line("normalisation", format!("{:?}", description.features.normalisation));
-    line("network", format!("{:?}, {} parameters", description.network, bundle.network.parameter_count()));
-    line("context", format!("{:?} frames before, {:?} after", context.left, context.right));
+    line("network", format!("{} of {} parameters", description.network.kind(), bundle.network.parameter_count()));
+    line("context", format!("{} before, {} after", frames(context.left), frames(context.right)));
     line("search frame", format!("{} ms", timing.search_shift_ms()));
     line("phones", bundle.graph.symbols().names().join(" "));
     line("n-gram", format!("order {}, {} histories", bundle.ngram.order(), bundle.ngram.histories()));
@@ -50,6 +55,6 @@ fn describe(bundle: &Bundle) -> Result<String> {
         let [low, high] = score.interval_percent;
         line("phone error", format!("{:.2} % ({low:.2} to {high:.2}) on {}", score.phone_error_percent, score.test));
     }
-    let _ = writeln!(text, "\ngraph\n{}", check::report(&bundle.graph)?);
+    let _ = writeln!(text, "\ngraph, without the n-gram\n{}", check::report(&bundle.graph)?);
     Ok(text)
 }

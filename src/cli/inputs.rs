@@ -70,16 +70,16 @@ fn walk(folder: &Path, inputs: &mut Vec<Input>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses inputs whose outputs would have one name.
-pub fn check_names(inputs: &[Input]) -> Result<()> {
-    let mut seen: BTreeMap<&str, &Path> = BTreeMap::new();
+/// Refuses inputs whose outputs would have one name; `output` makes it of the utterance's.
+pub fn check_names(inputs: &[Input], output: impl Fn(&str) -> String) -> Result<()> {
+    let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     for input in inputs {
-        if let Some(other) = seen.insert(&input.utterance, &input.path) {
+        let name = output(&input.utterance);
+        if let Some(other) = seen.insert(name.clone(), &input.path) {
             return Err(Error::Other(format!(
-                "{} and {} would both be written as {:?}: decode them in separate runs, or name them in a manifest",
+                "{} and {} would both be written as {name}: decode them in separate runs, or name them in a manifest",
                 other.display(),
                 input.path.display(),
-                input.utterance
             )));
         }
     }

@@ -1,5 +1,4 @@
 //! Commands: clap structs, made into checked settings and one library call each; a file per command.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // the one place that talks to people
 
 #[cfg(feature = "neural")]
 mod decode;
@@ -72,12 +71,17 @@ pub fn main() -> ExitCode {
     match in_pool(cli.threads, || run(cli.command)) {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Partial) => ExitCode::FAILURE,
-        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("senone: {error}");
+            say(format_args!("senone: {error}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether nobody reads our output any more, which is their right.
+fn is_broken_pipe(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Runs `work` in a thread pool of its own.
@@ -104,6 +108,11 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Info(args) => info::run(&args),
         Command::Graph(command) => graph::run(&command),
     }
+}
+
+/// Says a line on standard error; nobody listening is no error.
+fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Prints `text` to standard output.

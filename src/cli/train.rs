@@ -7,7 +7,7 @@ use clap::Args;
 use senone::Result;
 use senone::train::{self, TrainConfig};
 
-use super::Outcome;
+use super::{Outcome, say};
 
 /// `senone train`
 #[derive(Debug, Args)]
@@ -18,10 +18,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Folder for intermediate results; a run that was stopped goes on from there
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = "work")]
     work: PathBuf,
     /// Folder for the model
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = "model")]
     output: PathBuf,
 }
 
@@ -31,9 +31,9 @@ pub fn run(args: &TrainArgs) -> Result<Outcome> {
     let start = Instant::now();
     let bundle = train::train(&config, &args.work, &mut |event| {
         let seconds = start.elapsed().as_secs();
-        eprintln!("[{:3}:{:02}] {event}", seconds / 60, seconds % 60);
+        say(format_args!("[{:3}:{:02}] {event}", seconds / 60, seconds % 60));
     })?;
     bundle.save(&args.output)?;
-    eprintln!("{}: written", args.output.display());
+    say(format_args!("{}: written", args.output.display()));
     Ok(Outcome::Complete)
 }

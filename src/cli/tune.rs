@@ -9,11 +9,13 @@ use senone::audio::{self, AudioOptions, Channel};
 use senone::bundle::Bundle;
 use senone::data::manifest::{Manifest, Utterance};
 use senone::decode::posteriors;
+use senone::emission::LogPosteriors;
+use senone::graph::check;
 use senone::graph::lexicon::Lexicon;
 use senone::train::{Development, Transcriber, tune};
 use senone::{Error, Result};
 
-use super::Outcome;
+use super::{Outcome, say};
 
 /// `senone tune`
 #[derive(Debug, Args)]
@@ -31,16 +33,17 @@ pub struct TuneArgs {
 pub fn run(args: &TuneArgs) -> Result<Outcome> {
     let bundle = Arc::new(Bundle::open(&args.model)?);
     let set = development(&bundle, args)?;
-    let tuned = tune(&bundle, &set, &mut |event| eprintln!("{event}"))?;
+    let tuned = tune(&bundle, &set, &mut |event| say(event))?;
     let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
     bundle.description.search = tuned.settings;
+    bundle.description.scores.clear(); // they were of other settings
     bundle.save_description(&args.model)?;
-    eprintln!(
+    say(format_args!(
         "phone error {:.2} % on {} utterances; written to {}",
         100.0 * tuned.errors.rate(),
         set.len(),
         args.model.display()
-    );
+    ));
     Ok(Outcome::Complete)
 }
 
@@ -49,24 +52,37 @@ fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
     let mut transcriber = Transcriber::new(&lexicon, "");
     let mut wanted = Vec::new();
     for utterance in Manifest::read(&args.manifest)?.utterances {
-        let before = transcriber.unknown().len();
+        let before = unknown_words(&transcriber);
         match transcriber.words(&utterance) {
-            Ok(words) if transcriber.unknown().len() == before => wanted.push((utterance, words)),
-            Ok(_) => eprintln!("senone: left out {}: it has a word that the lexicon lacks", utterance.name),
-            Err(error) => eprintln!("senone: left out {}: {error}", utterance.name),
+            Ok(words) if unknown_words(&transcriber) == before => wanted.push((utterance, words)),
+            Ok(_) => say(format_args!("senone: left out {}: it has a word that the lexicon lacks", utterance.name)),
+            Err(error) => say(format_args!("senone: left out {}: {error}", utterance.name)),
         }
     }
-    wanted
-        .into_par_iter()
-        .map(|(utterance, words)| {
-            let posteriors = read(bundle, &utterance)?;
-            Ok(Development { name: utterance.name, posteriors, words })
-        })
-        .collect()
+    let shortest = check::report(&bundle.graph)?.shortest_frames;
+    let read: Vec<_> = wanted.par_iter().map(|(utterance, _)| read(bundle, shortest, utterance)).collect();
+    let mut set = Vec::new();
+    for ((utterance, words), posteriors) in wanted.into_iter().zip(read) {
+        match posteriors {
+            Ok(posteriors) => set.push(Development { name: utterance.name, posteriors, words }),
+            Err(error) => say(format_args!("senone: left out {}: {error}", utterance.name)),
+        }
+    }
+    Ok(set)
 }
 
-fn read(bundle: &Bundle, utterance: &Utterance) -> Result<senone::emission::LogPosteriors> {
+/// Words met so far that the lexicon lacks, each as often as it was met.
+fn unknown_words(transcriber: &Transcriber<'_>) -> usize {
+    transcriber.unknown().values().sum()
+}
+
+/// What the network says of `utterance`, which must have the `shortest` number of search frames that a path needs.
+fn read(bundle: &Bundle, shortest: usize, utterance: &Utterance) -> Result<LogPosteriors> {
     let rate = bundle.description.features.sample_rate_hz;
     let audio = audio::read(&utterance.audio, &AudioOptions { sample_rate_hz: rate, channel: Channel::Mix })?;
-    posteriors(bundle, &audio.samples)
+    let posteriors = posteriors(bundle, &audio.samples)?;
+    match posteriors.0.rows() {
+        frames if frames < shortest => Err(Error::NoPath { frames, need_at_least: shortest }),
+        _ => Ok(posteriors),
+    }
 }

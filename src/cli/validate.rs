@@ -26,6 +26,6 @@ pub fn run(args: &ValidateArgs) -> Result<Outcome> {
     let manifests = args.manifests.iter().map(|path| Manifest::read(path)).collect::<Result<Vec<_>>>()?;
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     let report = validate(&manifests, lexicon.as_ref(), &ValidationOptions::default());
-    print(&report.to_string())?;
+    print(&format!("{report}\n"))?;
     Ok(if report.is_clean() { Outcome::Complete } else { Outcome::Partial })
 }

@@ -190,7 +190,7 @@ impl Check {
                 let seconds = audio.samples.len() as f64 / f64::from(audio.sample_rate);
                 self.audio = Some((seconds, own_rate.unwrap_or(audio.sample_rate)));
                 self.notices = audio.notices;
-                self.notices.retain(|notice| !is_ordinary(notice));
+                self.notices.retain(|notice| !notice.is_ordinary());
             }
         }
     }
@@ -230,11 +230,6 @@ impl Check {
         let other = utterance.seconds.filter(|stated| (stated - seconds).abs() > SECONDS_TOLERANCE);
         self.problems.extend(other.map(|stated_seconds| Problem::OtherDuration { stated_seconds, seconds }));
     }
-}
-
-/// What happens to audio as a matter of course.
-fn is_ordinary(notice: &Notice) -> bool {
-    matches!(notice, Notice::Resampled { .. } | Notice::Mixed { .. } | Notice::ChannelTaken { .. })
 }
 
 impl ManifestReport {

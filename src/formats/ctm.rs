@@ -46,7 +46,8 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-fn one_field(text: &str) -> String {
+/// A name or label as a CTM has it: `_` for white space, and for nothing at all.
+pub fn one_field(text: &str) -> String {
     match text {
         "" => "_".to_owned(),
         _ => text.replace(char::is_whitespace, "_"),

@@ -239,7 +239,7 @@ fn without_variant(head: &str) -> &str {
 }
 
 /// `AH0` becomes `AH`; what is no upper-case ARPABET vowel with 0, 1 or 2 stays (`er2` is a syllable of pinyin).
-pub(crate) fn without_stress(phone: &str) -> &str {
+pub fn without_stress(phone: &str) -> &str {
     const VOWELS: [&str; 19] = [
         "AA", "AE", "AH", "AO", "AW", "AX", "AXR", "AY", "EH", "ER", "EY", "IH", "IX", "IY", "OW", "OY", "UH", "UW",
         "UX",

@@ -34,6 +34,14 @@ impl NetworkConfig {
         }
     }
 
+    /// The `kind` by which a settings file calls it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Mlp(_) => "mlp",
+            Self::Tdnn(_) => "tdnn",
+        }
+    }
+
     /// Input frames in an output row.
     pub fn subsampling(&self) -> usize {
         match self {

@@ -1,31 +1,29 @@
-//! The layers' arithmetic on plain slices, forward and backward: no tensors, no threads, no allocation but the results.
-//!
-//! Written by the formulas; `ops` wraps them for automatic differentiation.
+//! The layers' arithmetic on plain slices, forward and backward: no tensors, no threads.
 
 use super::gemm::{View, ViewMut, multiply_add};
 use super::splice::{Segments, Splice};
 use crate::random::Random;
 
 /// Keeps the RMS of a frame of zeros from being zero.
-const RENORM_FLOOR: f32 = 1e-5;
+pub(super) const RENORM_FLOOR: f32 = 1e-5;
 
 /// An affine layer over spliced rows: y\[t\] = b + sum_k x\[t * stride + offset_k\] W_k.
 ///
 /// x is `[rows x inputs]`, W `[count * inputs x outputs]` (W_k are its rows `k * inputs ..`), y `[rows_out x outputs]`.
-#[derive(Debug, Clone)]
-pub(super) struct Affine {
-    pub(super) splice: Splice,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Affine<'a> {
+    pub(super) splice: &'a Splice,
     /// Rows of the utterances in x.
-    pub(super) segments: Segments,
+    pub(super) segments: &'a Segments,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
 }
 
-impl Affine {
+impl Affine<'_> {
     /// y, from x, W and b.
     pub(super) fn forward(&self, x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
         let (inputs, outputs) = (self.inputs, self.outputs);
-        let mut y = bias.repeat(self.segments.after(&self.splice).rows());
+        let mut y = bias.repeat(self.segments.after(self.splice).rows());
         for (first, rows, out_first, out_rows) in self.stretches() {
             let x = &x[first * inputs..(first + rows) * inputs];
             for run in self.splice.runs() {
@@ -39,10 +37,9 @@ impl Affine {
         y
     }
 
-    /// dL/dW = sum over rows of splice(x)' dL/dy.
-    pub(super) fn weight_gradient(&self, x: &[f32], gradient: &[f32]) -> Vec<f32> {
+    /// dL/dW = sum over rows of splice(x)' dL/dy, added to `sum`.
+    pub(super) fn weight_gradient(&self, x: &[f32], gradient: &[f32], sum: &mut [f32]) {
         let (inputs, outputs) = (self.inputs, self.outputs);
-        let mut sum = vec![0.0; self.splice.count() * inputs * outputs];
         for (first, rows, out_first, out_rows) in self.stretches() {
             let x = &x[first * inputs..(first + rows) * inputs];
             let gradient = View::new(&gradient[out_first * outputs..], (out_rows, outputs), outputs);
@@ -53,22 +50,18 @@ impl Affine {
                 multiply_add(out, seen.transposed(), gradient);
             }
         }
-        sum
     }
 
-    /// dL/db = sum over rows of dL/dy.
-    pub(super) fn bias_gradient(&self, gradient: &[f32]) -> Vec<f32> {
-        let mut sum = vec![0.0; self.outputs];
+    /// dL/db = sum over rows of dL/dy, added to `sum`.
+    pub(super) fn bias_gradient(&self, gradient: &[f32], sum: &mut [f32]) {
         for row in gradient.chunks_exact(self.outputs) {
             sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
-        sum
     }
 
-    /// dL/dx: each row of dL/dy W_k' added at the row that offset k saw.
-    pub(super) fn input_gradient(&self, weight: &[f32], gradient: &[f32]) -> Vec<f32> {
+    /// dL/dx, added to `sum`: each row of dL/dy W_k' at the row that offset k saw.
+    pub(super) fn input_gradient(&self, weight: &[f32], gradient: &[f32], sum: &mut [f32]) {
         let (inputs, outputs) = (self.inputs, self.outputs);
-        let mut sum = vec![0.0; self.segments.rows() * inputs];
         for (first, rows, out_first, out_rows) in self.stretches() {
             let sum = &mut sum[first * inputs..(first + rows) * inputs];
             let gradient = View::new(&gradient[out_first * outputs..], (out_rows, outputs), outputs);
@@ -79,12 +72,11 @@ impl Affine {
                 multiply_add(out, gradient, weight.transposed());
             }
         }
-        sum
     }
 
     /// First row and rows of each utterance in x, then in y; utterances too short for one output are left out.
     fn stretches(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
-        let after = self.segments.after(&self.splice);
+        let after = self.segments.after(self.splice);
         let pairs: Vec<_> = self.segments.iter().zip(after.iter()).collect();
         pairs
             .into_iter()
@@ -105,16 +97,14 @@ pub(super) fn relu_renorm(x: &[f32], cols: usize) -> Vec<f32> {
     y
 }
 
-/// Its backward: dL/dx = (g - y mean(g y)) / r where x > 0, else 0; from x and g = dL/dy.
-pub(super) fn relu_renorm_gradient(x: &[f32], gradient: &[f32], cols: usize) -> Vec<f32> {
-    let mut out = Vec::with_capacity(x.len());
-    for (row, gradient) in x.chunks_exact(cols).zip(gradient.chunks_exact(cols)) {
+/// Its backward: dL/dx = (g - y mean(g y)) / r where x > 0, else 0; from x and g = dL/dy, in place of g.
+pub(super) fn relu_renorm_gradient(x: &[f32], gradient: &mut [f32], cols: usize) {
+    for (row, gradient) in x.chunks_exact(cols).zip(gradient.chunks_exact_mut(cols)) {
         let scale = 1.0 / rms(row);
-        let inner = sum_of(row.iter().zip(gradient).map(|(&x, g)| rectify(x) * g));
+        let inner = rectified_dot(row, gradient);
         let shift = inner * scale * scale / cols as f32;
-        out.extend(row.iter().zip(gradient).map(|(&x, g)| if x > 0.0 { (g - x * shift) * scale } else { 0.0 }));
+        gradient.iter_mut().zip(row).for_each(|(g, &x)| *g = if x > 0.0 { (*g - x * shift) * scale } else { 0.0 });
     }
-    out
 }
 
 /// max(x, 0), but NaN stays NaN: a network gone astray must show it.
@@ -124,38 +114,47 @@ fn rectify(x: f32) -> f32 {
 
 /// sqrt(mean(max(x, 0)^2) + floor).
 fn rms(row: &[f32]) -> f32 {
-    let energy = sum_of(row.iter().map(|&value| rectify(value) * rectify(value)));
-    (energy / row.len() as f32 + RENORM_FLOOR).sqrt()
+    (rectified_dot(row, row) / row.len() as f32 + RENORM_FLOOR).sqrt()
 }
 
-/// The sum in eight interleaved parts, which the compiler can keep in one register.
-fn sum_of(values: impl Iterator<Item = f32>) -> f32 {
-    let mut parts = [0.0f32; 8];
-    values.enumerate().for_each(|(index, value)| parts[index % 8] += value);
-    parts.iter().sum()
+/// sum_i max(a_i, 0) b_i, in interleaved parts that fit the processor's registers.
+fn rectified_dot(a: &[f32], b: &[f32]) -> f32 {
+    const PARTS: usize = 16;
+    let mut parts = [0.0f32; PARTS];
+    let (a_parts, b_parts) = (a.chunks_exact(PARTS), b.chunks_exact(PARTS));
+    let rest: f32 = a_parts.remainder().iter().zip(b_parts.remainder()).map(|(&a, b)| rectify(a) * b).sum();
+    for (a, b) in a_parts.zip(b_parts) {
+        for part in 0..PARTS {
+            parts[part] += rectify(a[part]) * b[part];
+        }
+    }
+    parts.iter().sum::<f32>() + rest
 }
 
 /// Adds to y the rows of `x` that stay when each utterance loses `margin` rows at both ends: y\[t\] += x\[t + margin\].
 pub(super) fn add_cropped(y: &mut [f32], x: &[f32], (segments, margin, cols): (&Segments, usize, usize)) {
     let mut at = 0;
-    for (first, rows) in segments.iter() {
-        let kept = rows.saturating_sub(2 * margin) * cols;
-        let source = &x[(first + margin) * cols..][..kept];
-        y[at..at + kept].iter_mut().zip(source).for_each(|(y, x)| *y += x);
-        at += kept;
+    for (first, rows) in cropped(segments, margin) {
+        let source = &x[first * cols..(first + rows) * cols];
+        y[at * cols..(at + rows) * cols].iter_mut().zip(source).for_each(|(y, x)| *y += x);
+        at += rows;
     }
 }
 
-/// Its backward: the gradient back in its place, zeros at the margins.
-pub(super) fn uncrop(gradient: &[f32], (segments, margin, cols): (&Segments, usize, usize)) -> Vec<f32> {
-    let mut out = vec![0.0; segments.rows() * cols];
+/// Its backward: adds the gradient by y to the gradient by x at the rows that stayed.
+pub(super) fn add_uncropped(by_x: &mut [f32], gradient: &[f32], (segments, margin, cols): (&Segments, usize, usize)) {
     let mut at = 0;
-    for (first, rows) in segments.iter() {
-        let kept = rows.saturating_sub(2 * margin) * cols;
-        out[(first + margin) * cols..][..kept].copy_from_slice(&gradient[at..at + kept]);
-        at += kept;
+    for (first, rows) in cropped(segments, margin) {
+        let source = &gradient[at * cols..(at + rows) * cols];
+        by_x[first * cols..(first + rows) * cols].iter_mut().zip(source).for_each(|(by_x, by_y)| *by_x += by_y);
+        at += rows;
     }
-    out
+}
+
+/// First row and rows of what stays of each utterance.
+fn cropped(segments: &Segments, margin: usize) -> impl Iterator<Item = (usize, usize)> {
+    let long_enough = segments.iter().filter(move |(_, rows)| *rows > 2 * margin);
+    long_enough.map(move |(first, rows)| (first + margin, rows - 2 * margin))
 }
 
 /// A dropout mask that is drawn again, the same, whenever it is applied (inverted scaling: what stays grows).
@@ -172,18 +171,17 @@ impl Mask {
         Self { dropped: (rate * 256.0).round().clamp(0.0, 255.0) as u8, random }
     }
 
-    /// The values with the mask applied.
-    pub(super) fn apply(&self, values: &[f32]) -> Vec<f32> {
+    /// Applies the mask in place.
+    pub(super) fn apply(&self, values: &mut [f32]) {
         let kept = 256.0 / (256.0 - f32::from(self.dropped));
         let mut random = self.random.clone();
-        let mut out = Vec::with_capacity(values.len());
-        for eight in values.chunks(8) {
+        for eight in values.chunks_mut(8) {
             let draws = random.next_u64().to_le_bytes();
-            out.extend(
-                eight.iter().zip(draws).map(|(value, draw)| if draw < self.dropped { 0.0 } else { value * kept }),
-            );
+            eight
+                .iter_mut()
+                .zip(draws)
+                .for_each(|(value, draw)| *value *= if draw < self.dropped { 0.0 } else { kept });
         }
-        out
     }
 }
 
@@ -226,19 +224,23 @@ mod tests {
     fn gradients_of_spliced_affine_layers_are_slopes() {
         for splice in [Splice::none(), Splice::window(3, 1), Splice::window(3, 3), Splice::triple(1), Splice::triple(2)]
         {
-            let affine = Affine { splice, segments: Segments::new([9, 2, 7]), inputs: 3, outputs: 4 };
-            let out = affine.segments.after(&affine.splice).rows() * 4;
+            let affine = Affine { splice: &splice, segments: &Segments::new([9, 2, 7]), inputs: 3, outputs: 4 };
+            let out = affine.segments.after(affine.splice).rows() * 4;
             let (x, bias, c) = (draw(1, 18 * 3), draw(3, 4), draw(4, out));
             let weight = draw(2, affine.splice.count() * 3 * 4);
-            check_slope(&x, &affine.input_gradient(&weight, &c), |x| affine.forward(x, &weight, &bias), &c);
-            check_slope(&weight, &affine.weight_gradient(&x, &c), |weight| affine.forward(&x, weight, &bias), &c);
-            check_slope(&bias, &affine.bias_gradient(&c), |bias| affine.forward(&x, &weight, bias), &c);
+            let (mut by_x, mut by_weight, mut by_bias) = (vec![0.0; x.len()], vec![0.0; weight.len()], vec![0.0; 4]);
+            affine.input_gradient(&weight, &c, &mut by_x);
+            check_slope(&x, &by_x, |x| affine.forward(x, &weight, &bias), &c);
+            affine.weight_gradient(&x, &c, &mut by_weight);
+            check_slope(&weight, &by_weight, |weight| affine.forward(&x, weight, &bias), &c);
+            affine.bias_gradient(&c, &mut by_bias);
+            check_slope(&bias, &by_bias, |bias| affine.forward(&x, &weight, bias), &c);
         }
     }
 
     #[test]
     fn an_affine_layer_is_its_formula() {
-        let affine = Affine { splice: Splice::triple(2), segments: Segments::new([6, 5]), inputs: 2, outputs: 3 };
+        let affine = Affine { splice: &Splice::triple(2), segments: &Segments::new([6, 5]), inputs: 2, outputs: 3 };
         let (x, weight, bias) = (draw(1, 22), draw(2, 18), draw(3, 3));
         let y = affine.forward(&x, &weight, &bias);
         assert_eq!(y.len(), 3 * 3);
@@ -254,9 +256,11 @@ mod tests {
     #[test]
     fn the_gradient_of_relu_renorm_is_its_slope() {
         // Away from zero, where the rectifier has no slope.
-        let x: Vec<f32> = draw(5, 44).into_iter().map(|x| x + 0.1 * x.signum()).collect();
-        let c = draw(6, 44);
-        check_slope(&x, &relu_renorm_gradient(&x, &c, 11), |x| relu_renorm(x, 11), &c);
+        let x: Vec<f32> = draw(5, 66).into_iter().map(|x| x + 0.1 * x.signum()).collect();
+        let c = draw(6, 66);
+        let mut gradient = c.clone();
+        relu_renorm_gradient(&x, &mut gradient, 22);
+        check_slope(&x, &gradient, |x| relu_renorm(x, 22), &c);
     }
 
     #[test]
@@ -283,14 +287,18 @@ mod tests {
             add_cropped(&mut y, x, (&segments, 1, 2));
             y
         };
-        check_slope(&x, &uncrop(&c, (&segments, 1, 2)), f, &c);
+        let mut by_x = vec![0.0; 18];
+        add_uncropped(&mut by_x, &c, (&segments, 1, 2));
+        check_slope(&x, &by_x, f, &c);
     }
 
     #[test]
     fn a_mask_drops_its_share_and_is_the_same_again() {
         let mask = Mask::new(0.25, Random::new(9));
-        let once = mask.apply(&vec![1.0; 100_003]);
-        assert_eq!(once, mask.apply(&vec![1.0; 100_003]));
+        let (mut once, mut again) = (vec![1.0; 100_003], vec![1.0; 100_003]);
+        mask.apply(&mut once);
+        mask.apply(&mut again);
+        assert_eq!(once, again);
         let dropped = once.iter().filter(|&&value| value == 0.0).count();
         assert!(dropped.abs_diff(25_000) < 700, "{dropped}");
         assert!(once.iter().all(|&value| value == 0.0 || (value - 4.0 / 3.0).abs() < 1e-6));

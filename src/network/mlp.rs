@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{FRAMES, SUBSAMPLING, WIDTH, check_dropout, within};
-use super::layers::{Dims, Layer, Plan};
+use super::layers::{Connection, Dims, Layer, Plan};
 use super::splice::Splice;
 use crate::Result;
 
@@ -42,14 +42,15 @@ impl MlpConfig {
     /// The layers from input to output.
     pub(super) fn plan(&self, dims: Dims) -> Plan {
         let window = self.left_frames + self.subsampling + self.right_frames;
+        let mut splice = Splice::window(window, self.subsampling);
         let mut inputs = dims.input;
         let mut layers = Vec::new();
         for (index, &outputs) in self.widths.iter().enumerate() {
-            let splice = if index == 0 { Splice::window(window, self.subsampling) } else { Splice::none() };
-            layers.push(Layer::Hidden { name: format!("hidden{:02}", index + 1), splice, inputs, outputs });
-            inputs = outputs;
+            let name = format!("hidden{:02}", index + 1);
+            layers.push(Layer::Hidden(Connection::new(name, splice, (inputs, outputs))));
+            (splice, inputs) = (Splice::none(), outputs);
         }
-        layers.push(Layer::Output { inputs, outputs: dims.pdfs });
-        Plan { layers, left: self.left_frames, dropout: self.dropout }
+        layers.push(Layer::Output(Connection::output((inputs, dims.pdfs))));
+        Plan::new(layers, self.left_frames, self.dropout)
     }
 }

@@ -11,16 +11,12 @@ mod init;
 mod kernels;
 mod layers;
 mod mlp;
-mod ops;
+mod operation;
 pub mod optimiser;
 mod params;
 mod splice;
 mod stream;
 mod tdnn;
-
-use std::collections::BTreeMap;
-
-use candle_core::Tensor;
 
 pub use config::NetworkConfig;
 pub use gradient::Criterion;
@@ -29,11 +25,13 @@ pub use params::NamedTensor;
 pub use stream::StreamState;
 pub use tdnn::TdnnConfig;
 
+use std::sync::Arc;
+
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::random::Random;
 use crate::{Error, Result};
-use layers::{Dims, Plan};
+use layers::{Dims, Plan, Spec};
 use params::Parameters;
 
 /// Input frames that an output row depends on, besides the `subsampling` frames that it stands for.
@@ -72,10 +70,8 @@ pub trait Acoustic: Send + Sync {
 pub struct Network {
     config: NetworkConfig,
     dims: Dims,
-    plan: Plan,
+    plan: Arc<Plan>,
     parameters: Parameters,
-    /// The parameters as inference reads them: no gradient is recorded.
-    constants: BTreeMap<String, Tensor>,
 }
 
 impl Network {
@@ -84,7 +80,7 @@ impl Network {
     /// # Errors
     /// [`Error::Setting`] for a value out of range.
     pub fn new(config: &NetworkConfig, (input_dim, pdfs): (usize, usize), random: &Random) -> Result<Self> {
-        Self::build(config, (input_dim, pdfs), |specs| Parameters::new(specs, init::draw(specs, random)))
+        Self::build(config, (input_dim, pdfs), |specs| Ok(init::draw(specs, random)))
     }
 
     /// The network that has these parameters, in any order.
@@ -93,13 +89,13 @@ impl Network {
     /// [`Error::Setting`] for a value out of range; [`Error::Network`] names a tensor that is missing, of another shape,
     /// not finite, or unknown.
     pub fn load(config: &NetworkConfig, (input_dim, pdfs): (usize, usize), tensors: Vec<NamedTensor>) -> Result<Self> {
-        Self::build(config, (input_dim, pdfs), |specs| Parameters::from_tensors(specs, tensors))
+        Self::build(config, (input_dim, pdfs), |specs| params::values_for(specs, tensors))
     }
 
     fn build(
         config: &NetworkConfig,
         (input, pdfs): (usize, usize),
-        parameters: impl FnOnce(&[layers::Spec]) -> Result<Parameters>,
+        values: impl FnOnce(&[Spec]) -> Result<Vec<Vec<f32>>>,
     ) -> Result<Self> {
         config.check()?;
         config::within("input_dim", input, config::WIDTH)?;
@@ -109,9 +105,8 @@ impl Network {
             NetworkConfig::Mlp(config) => config.plan(dims),
             NetworkConfig::Tdnn(config) => config.plan(dims),
         };
-        let parameters = parameters(&plan.specs())?;
-        let constants = parameters.constants();
-        Ok(Self { config: config.clone(), dims, plan, parameters, constants })
+        let parameters = Parameters::new(&values(plan.specs())?)?;
+        Ok(Self { config: config.clone(), dims, plan: Arc::new(plan), parameters })
     }
 
     /// What the network looks like.
@@ -126,12 +121,13 @@ impl Network {
 
     /// Number of parameter values.
     pub fn parameter_count(&self) -> usize {
-        self.plan.specs().iter().map(|spec| spec.shape.iter().product::<usize>()).sum()
+        self.parameters.lengths().iter().sum()
     }
 
     /// The parameters by name: what [`Network::load`] takes.
     pub fn parts(&self) -> Vec<NamedTensor> {
-        self.parameters.named()
+        let named = |(spec, values): (&Spec, Vec<f32>)| (spec.name.clone(), spec.shape.clone(), values);
+        self.plan.specs().iter().zip(self.parameters.values()).map(named).collect()
     }
 
     /// Sets all parameters; `values` are in the order of [`Network::parts`].
@@ -280,10 +276,11 @@ mod tests {
     fn new_values_reach_inference() {
         let mut network = network(&small()[0]);
         let before = network.log_posteriors(&frames(9)).unwrap();
-        let values: Vec<_> =
-            network.parts().into_iter().map(|(_, _, v)| v.iter().map(|v| v * 1.5 + 0.1).collect()).collect();
+        let scaled = |(_, _, values): NamedTensor| values.iter().map(|value| value * 1.5 + 0.1).collect();
+        let values: Vec<Vec<f32>> = network.parts().into_iter().map(scaled).collect();
         network.set(&values).unwrap();
         assert_ne!(network.log_posteriors(&frames(9)).unwrap(), before);
         assert!(network.set(&values[1..]).is_err());
+        assert!(network.set(&values.iter().map(|_| vec![]).collect::<Vec<_>>()).is_err());
     }
 }

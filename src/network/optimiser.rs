@@ -63,10 +63,11 @@ impl AdamW {
     }
 }
 
-/// Euclidean norm of a whole gradient, summed in order.
+/// Euclidean norm of a whole gradient: tensors in parallel, then summed in order.
 fn norm(gradient: &[Vec<f32>]) -> f64 {
-    let squares = gradient.iter().flatten().map(|&g| f64::from(g) * f64::from(g));
-    squares.sum::<f64>().sqrt()
+    let square = |tensor: &Vec<f32>| tensor.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>();
+    let squares: Vec<f64> = gradient.par_iter().map(square).collect();
+    squares.iter().sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

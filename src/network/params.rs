@@ -1,104 +1,122 @@
-//! A network's parameters: candle variables in the order of their names, and the same as named vectors.
+//! A network's parameters: one candle variable that holds them in the order of their names, and the same as named tensors.
 
 use std::collections::BTreeMap;
 
-use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Result as CandleResult, Tensor, Var};
+use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Tensor, Var};
 
 use super::layers::Spec;
-use super::ops::with_values;
+use super::operation::with_values;
+use super::refused;
 use crate::{Error, Result};
 
-/// A tensor by name: name, shape, values in row-major order.
-pub type NamedTensor = (String, Vec<usize>, Vec<f32>);
-
-/// The parameters by name.
+/// All parameters, one after another.
 #[derive(Debug)]
-pub(super) struct Parameters(BTreeMap<String, Var>);
+pub(super) struct Parameters {
+    flat: Var,
+    lengths: Vec<usize>,
+}
 
 impl Parameters {
-    /// Parameters as `specs` say, with `values` in the same order.
-    pub(super) fn new(specs: &[Spec], values: Vec<Vec<f32>>) -> Result<Self> {
-        let variable = |(spec, values): (&Spec, Vec<f32>)| {
-            let variable = Var::from_vec(values, spec.shape.as_slice(), &Device::Cpu).map_err(super::refused)?;
-            Ok((spec.name.clone(), variable))
-        };
-        specs.iter().zip(values).map(variable).collect::<Result<_>>().map(Self)
+    /// Parameters with these values, a vector for each.
+    pub(super) fn new(values: &[Vec<f32>]) -> Result<Self> {
+        let flat = values.concat();
+        let length = flat.len();
+        let flat = Var::from_vec(flat, length, &Device::Cpu).map_err(refused)?;
+        Ok(Self { flat, lengths: values.iter().map(Vec::len).collect() })
     }
 
-    /// Parameters as `specs` say, with the values of the tensors of the same names.
-    pub(super) fn from_tensors(specs: &[Spec], tensors: Vec<NamedTensor>) -> Result<Self> {
-        let mut tensors: BTreeMap<_, _> =
-            tensors.into_iter().map(|(name, shape, values)| (name, (shape, values))).collect();
-        let mut take = |spec: &Spec| {
-            let name = &spec.name;
-            let (shape, values) =
-                tensors.remove(name).ok_or_else(|| Error::Network(format!("the tensor {name} is missing")))?;
-            if shape != spec.shape || values.len() != shape.iter().product::<usize>() {
-                let found = values.len();
-                let expected = &spec.shape;
-                let text = format!("the tensor {name} has shape {shape:?} and {found} values: expected {expected:?}");
-                return Err(Error::Network(text));
-            }
-            if values.iter().any(|value| !value.is_finite()) {
-                return Err(Error::Network(format!("the tensor {name} holds a value that is not a finite number")));
-            }
-            Ok(values)
-        };
-        let values = specs.iter().map(&mut take).collect::<Result<_>>()?;
-        if let Some(name) = tensors.keys().next() {
-            return Err(Error::Network(format!("the tensor {name} belongs to no layer of this network")));
-        }
-        Self::new(specs, values)
+    /// How many values each parameter has.
+    pub(super) fn lengths(&self) -> &[usize] {
+        &self.lengths
     }
 
-    /// The variables, tracked for gradients.
-    pub(super) fn variables(&self) -> BTreeMap<String, Tensor> {
-        self.0.iter().map(|(name, variable)| (name.clone(), variable.as_tensor().clone())).collect()
+    /// The variable, whose gradient candle's tape gives.
+    pub(super) fn variable(&self) -> &Tensor {
+        &self.flat
     }
 
-    /// The same values, without gradients; they follow when the variables change.
-    pub(super) fn constants(&self) -> BTreeMap<String, Tensor> {
-        self.0.iter().map(|(name, variable)| (name.clone(), variable.as_detached_tensor())).collect()
+    /// A copy of the values, a vector for each parameter.
+    pub(super) fn values(&self) -> Vec<Vec<f32>> {
+        let copy = |flat: &[f32]| Ok(cut(flat, &self.lengths).into_iter().map(<[f32]>::to_vec).collect());
+        with_values(&self.flat, copy).expect("parameters are plain numbers in memory")
     }
 
-    /// Names, shapes and values.
-    pub(super) fn named(&self) -> Vec<NamedTensor> {
-        let read = |(name, variable): (&String, &Var)| {
-            let values = with_values(variable, |values| Ok(values.to_vec())).expect("parameters are plain CPU tensors");
-            (name.clone(), variable.dims().to_vec(), values)
-        };
-        self.0.iter().map(read).collect()
-    }
-
-    /// Sets all values, in the order of the names.
+    /// Sets all values.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of parameters or values.
     pub(super) fn set(&mut self, values: &[Vec<f32>]) -> Result<()> {
-        if values.len() != self.0.len() {
-            return Err(Error::Shape { what: "parameter tensors", expected: self.0.len(), found: values.len() });
+        if values.len() != self.lengths.len() {
+            return Err(Error::Shape { what: "parameter tensors", expected: self.lengths.len(), found: values.len() });
         }
-        let mut pairs = self.0.values().zip(values);
-        pairs.try_for_each(|(variable, values)| {
-            let expected = variable.elem_count();
-            if values.len() != expected {
-                return Err(Error::Shape { what: "values of a parameter", expected, found: values.len() });
-            }
-            variable.inplace_op1(&Overwrite(values)).map_err(super::refused)
-        })
+        if let Some((&expected, new)) = self.lengths.iter().zip(values).find(|(old, new)| **old != new.len()) {
+            return Err(Error::Shape { what: "values of a parameter", expected, found: new.len() });
+        }
+        self.flat.inplace_op1(&Overwrite(values)).map_err(refused)
     }
 }
 
+/// `flat` as slices of these lengths.
+pub(super) fn cut<'a>(flat: &'a [f32], lengths: &[usize]) -> Vec<&'a [f32]> {
+    let mut rest = flat;
+    let mut next = |&length: &usize| {
+        let (values, after) = rest.split_at(length);
+        rest = after;
+        values
+    };
+    lengths.iter().map(&mut next).collect()
+}
+
 /// Copies values over a tensor's own.
-struct Overwrite<'a>(&'a [f32]);
+struct Overwrite<'a>(&'a [Vec<f32>]);
 
 impl InplaceOp1 for Overwrite<'_> {
     fn name(&self) -> &'static str {
         "overwrite"
     }
 
-    fn cpu_fwd(&self, storage: &mut CpuStorage, _layout: &Layout) -> CandleResult<()> {
-        match storage {
-            CpuStorage::F32(values) => values.copy_from_slice(self.0),
-            _ => candle_core::bail!("parameters are f32"),
+    fn cpu_fwd(&self, storage: &mut CpuStorage, _layout: &Layout) -> candle_core::Result<()> {
+        let CpuStorage::F32(flat) = storage else { candle_core::bail!("parameters are f32") };
+        let mut rest = flat.as_mut_slice();
+        for values in self.0 {
+            let (place, after) = rest.split_at_mut(values.len());
+            place.copy_from_slice(values);
+            rest = after;
         }
         Ok(())
     }
+}
+
+/// A tensor by name: name, shape, values in row-major order.
+pub type NamedTensor = (String, Vec<usize>, Vec<f32>);
+
+/// The values that `tensors` hold for `specs`, in the order of `specs`.
+///
+/// # Errors
+/// [`Error::Network`] names a tensor that is missing, of another shape, not finite, or unknown.
+pub(super) fn values_for(specs: &[Spec], tensors: Vec<NamedTensor>) -> Result<Vec<Vec<f32>>> {
+    let mut tensors: BTreeMap<_, _> =
+        tensors.into_iter().map(|(name, shape, values)| (name, (shape, values))).collect();
+    let mut values = Vec::with_capacity(specs.len());
+    for spec in specs {
+        let missing = || Error::Network(format!("the tensor {} is missing", spec.name));
+        values.push(fitting(spec, tensors.remove(&spec.name).ok_or_else(missing)?)?);
+    }
+    match tensors.keys().next() {
+        Some(name) => Err(Error::Network(format!("the tensor {name} belongs to no layer of this network"))),
+        None => Ok(values),
+    }
+}
+
+fn fitting(spec: &Spec, (shape, values): (Vec<usize>, Vec<f32>)) -> Result<Vec<f32>> {
+    let (name, expected) = (&spec.name, &spec.shape);
+    if shape != spec.shape || values.len() != shape.iter().product::<usize>() {
+        let found = values.len();
+        let text = format!("the tensor {name} has shape {shape:?} and {found} values: expected {expected:?}");
+        return Err(Error::Network(text));
+    }
+    if values.iter().any(|value| !value.is_finite()) {
+        return Err(Error::Network(format!("the tensor {name} holds a value that is not a finite number")));
+    }
+    Ok(values)
 }

@@ -76,7 +76,7 @@ pub(super) struct Run {
 }
 
 /// Rows of each utterance of a batch, in the order in which they are laid one after another.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Segments(Arc<[usize]>);
 
 impl Segments {

@@ -2,6 +2,7 @@
 
 use candle_core::{Device, Tensor};
 
+use super::operation::NetworkOp;
 use super::splice::Segments;
 use super::{Acoustic, Context, Network, kernels, refused};
 use crate::emission::LogPosteriors;
@@ -41,7 +42,10 @@ impl Acoustic for Network {
     }
 
     fn step(&self, state: &mut StreamState, frames: &Matrix, last: bool) -> Result<LogPosteriors> {
-        self.check(frames, state.received)?;
+        self.check_dim(frames)?;
+        if let Some(frame) = frames.first_not_finite() {
+            return Err(Error::NotFinite { what: "features", frame: state.received + frame });
+        }
         if frames.rows() > 0 {
             if state.received == 0 {
                 repeat(&mut state.frames, frames.row(0), self.plan.left);
@@ -61,9 +65,10 @@ impl Acoustic for Network {
 }
 
 impl Network {
-    /// Frames `[T x D]` with their edge frames repeated so that the network gives `ceil(T / subsampling)` rows.
+    /// Frames `[T x D]` with their edge frames repeated so that the network gives `ceil(T / subsampling)` rows. Values that
+    /// are not finite pass: the loss shows them.
     pub(super) fn padded(&self, frames: &Matrix) -> Result<Matrix> {
-        self.check(frames, 0)?;
+        self.check_dim(frames)?;
         let mut state = self.start();
         if frames.rows() > 0 {
             repeat(&mut state.frames, frames.row(0), self.plan.left);
@@ -74,14 +79,9 @@ impl Network {
         Ok(state.frames)
     }
 
-    fn check(&self, frames: &Matrix, received: usize) -> Result<()> {
-        if frames.cols() != self.dims.input {
-            return Err(Error::Shape { what: "values in a frame", expected: self.dims.input, found: frames.cols() });
-        }
-        match frames.first_not_finite() {
-            Some(frame) => Err(Error::NotFinite { what: "features", frame: received + frame }),
-            None => Ok(()),
-        }
+    fn check_dim(&self, frames: &Matrix) -> Result<()> {
+        let (expected, found) = (self.dims.input, frames.cols());
+        if expected == found { Ok(()) } else { Err(Error::Shape { what: "values in a frame", expected, found }) }
     }
 
     /// Repeats the last frame until every row that is still due can be computed, and cuts what none of them sees.
@@ -109,20 +109,16 @@ impl Network {
             let block = BLOCK_ROWS.min(rows - first);
             let frames = (first * step, (block - 1) * step + span + 1);
             let cols = self.dims.input;
-            let values = &state.frames.as_slice()[frames.0 * cols..(frames.0 + frames.1) * cols];
-            scores.extend(self.scores(values, frames.1)?);
+            let values = state.frames.as_slice()[frames.0 * cols..(frames.0 + frames.1) * cols].to_vec();
+            let frames_tensor = Tensor::from_vec(values, (frames.1, cols), &Device::Cpu).map_err(refused)?;
+            let operation = NetworkOp::scores(&self.plan, self.parameters.lengths(), Segments::new([frames.1]));
+            let block = frames_tensor.apply_op2_no_bwd(self.parameters.variable(), &operation).map_err(refused)?;
+            scores.extend(self.to_matrix(&block)?.into_vec());
         }
         kernels::log_softmax(&mut scores, self.dims.pdfs);
         state.frames.drop_front(rows * step);
         state.given += rows;
         Matrix::from_vec(rows, self.dims.pdfs, scores)
-    }
-
-    /// Scores before log-softmax of one stretch of padded frames.
-    fn scores(&self, values: &[f32], frames: usize) -> Result<Vec<f32>> {
-        let x = Tensor::from_slice(values, (frames, self.dims.input), &Device::Cpu).map_err(refused)?;
-        let scores = self.plan.forward(&self.constants, (x, Segments::new([frames])), None).map_err(refused)?;
-        super::ops::with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)
     }
 }
 

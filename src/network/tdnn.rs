@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{FRAMES, SUBSAMPLING, WIDTH, check_dropout, within};
-use super::layers::{Dims, Layer, Plan};
+use super::layers::{Connection, Dims, Layer, Plan};
 use super::splice::Splice;
 use crate::Result;
 
@@ -56,23 +56,27 @@ impl TdnnConfig {
 
     /// The layers from input to output.
     pub(super) fn plan(&self, dims: Dims) -> Plan {
-        let hidden = |name: &str, splice, inputs, outputs| Layer::Hidden { name: name.into(), splice, inputs, outputs };
         let first = Splice::window(2 * self.input_context_frames + 1, 1);
         let second = Splice::window(self.subsampling, self.subsampling);
         let mut layers = vec![
-            hidden("frames", first, dims.input, self.input_width),
-            hidden("rows", second, self.input_width, self.width),
+            Layer::Hidden(Connection::new("frames", first, (dims.input, self.input_width))),
+            Layer::Hidden(Connection::new("rows", second, (self.input_width, self.width))),
         ];
-        let depth = self.dilations.len();
-        layers.extend(self.dilations.iter().enumerate().map(|(index, &dilation)| Layer::Block {
-            name: format!("block{:02}", index + 1),
-            dilation,
-            width: self.width,
-            bottleneck: self.bottleneck,
-            depth,
-        }));
-        layers.push(Layer::Output { inputs: self.width, outputs: dims.pdfs });
+        layers.extend((0..self.dilations.len()).map(|index| self.block(index)));
+        layers.push(Layer::Output(Connection::output((self.width, dims.pdfs))));
         let left = self.input_context_frames + self.subsampling * self.dilations.iter().sum::<usize>();
-        Plan { layers, left, dropout: self.dropout }
+        Plan::new(layers, left, self.dropout)
+    }
+
+    fn block(&self, index: usize) -> Layer {
+        let dilation = self.dilations[index];
+        let (narrow, wide) = (format!("block{:02}.narrow", index + 1), format!("block{:02}.wide", index + 1));
+        // What all blocks add together begins with about the variance of what they are added to.
+        let share = 1.0 / (2.0 * self.dilations.len() as f32).sqrt();
+        Layer::Block {
+            dilation,
+            narrow: Connection::new(narrow, Splice::triple(dilation), (self.width, self.bottleneck)),
+            wide: Connection::new(wide, Splice::none(), (self.bottleneck, self.width)).scaled(share),
+        }
     }
 }

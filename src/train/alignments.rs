@@ -19,14 +19,15 @@ pub struct Alignments(BTreeMap<String, Tier>);
 
 impl Alignments {
     /// Adds what search found in `utterance`, which has `samples` samples.
+    /// Utterances go by their names in a CTM, without white space.
     pub fn insert(&mut self, utterance: &str, spans: &[SegmentSpan], grid: (&GraphSpec, FrameTiming, u64)) {
         let (spec, timing, samples) = grid;
-        self.0.insert(utterance.to_owned(), phone_tier(spans, spec.symbols(), (timing, samples)));
+        self.0.insert(ctm::one_field(utterance), phone_tier(spans, spec.symbols(), (timing, samples)));
     }
 
     /// The phones of `utterance`.
     pub fn get(&self, utterance: &str) -> Option<&Tier> {
-        self.0.get(utterance)
+        self.0.get(&ctm::one_field(utterance))
     }
 
     /// Number of utterances.
@@ -39,7 +40,7 @@ impl Alignments {
         self.0.is_empty()
     }
 
-    /// Reads a CTM that [`Alignments::write`] wrote.
+    /// Reads a CTM that [`Alignments::stored`] wrote.
     ///
     /// # Errors
     /// [`Error::TextFile`] naming the line.
@@ -58,11 +59,12 @@ impl Alignments {
         Ok(Self(all))
     }
 
-    /// Writes all utterances as one CTM.
+    /// Writes all utterances as one CTM, and takes them as it tells them: times rounded to milliseconds, so that a run that
+    /// goes on from the file learns from the same.
     ///
     /// # Errors
     /// [`Error::Io`] naming the file.
-    pub fn write(&self, path: &Path, sample_rate: u32) -> Result<()> {
+    pub fn stored(self, path: &Path, sample_rate: u32) -> Result<Self> {
         formats::atomic::write(path, |file| {
             for (utterance, tier) in &self.0 {
                 let samples = tier.segments.last().map_or(0, |last| last.end);
@@ -71,7 +73,8 @@ impl Alignments {
                 formats::write(&alignment, Format::Ctm, file)?;
             }
             Ok(())
-        })
+        })?;
+        Self::read(path, sample_rate)
     }
 
     /// The phone sequences, silences included, of `utterances`: what the n-gram is estimated from.
@@ -84,13 +87,13 @@ impl Alignments {
         utterances: impl Iterator<Item = &'a str>,
     ) -> Result<Vec<Vec<SymbolId>>> {
         let sequence = |tier: &Tier| tier.segments.iter().map(|segment| symbol(spec, &segment.label)).collect();
-        utterances.filter_map(|name| self.0.get(name)).map(sequence).collect()
+        utterances.filter_map(|name| self.get(name)).map(sequence).collect()
     }
 }
 
 /// How often each transition of `spec` was taken by `tiers`, whose frames are those of `timing`.
 ///
-/// A phone of n frames took its self-loops `n - 1` times; phones of several states share their frames evenly.
+/// A phone of n frames took its self-loops `n - min_frames` times; its states share them evenly.
 ///
 /// # Errors
 /// [`Error::Transcript`] naming a phone that `spec` lacks.
@@ -107,13 +110,16 @@ pub fn transition_counts<'a>(
         for segment in &tier.segments {
             let symbol = symbol(spec, &segment.label)?;
             let frames = (segment.end - segment.start) as f64 / timing.search_shift() as f64;
-            let positions = spec.topology(symbol).min_frames() as f64;
+            let (least, states) = (spec.topology(symbol).min_frames() as f64, spec.topology(symbol).states() as f64);
             passes[symbol.index()] += 1.0;
-            stays[symbol.index()] += (frames.round() - positions).max(0.0) / positions;
-            before.map(|before| *pairs.entry((before, symbol)).or_default() += 1.0);
-            before = Some(symbol);
+            stays[symbol.index()] += (frames.round() - least).max(0.0) / states;
+            if let Some(before) = before.replace(symbol) {
+                *pairs.entry((before, symbol)).or_default() += 1.0;
+            }
         }
-        before.map(|last| *ends.entry(last).or_default() += 1.0);
+        if let Some(last) = before {
+            *ends.entry(last).or_default() += 1.0;
+        }
     }
     let count = |id| match spec.transition_role(TransitionId::from_index(id)) {
         TransitionRole::SelfLoop { symbol, .. } => stays[symbol.index()],
@@ -230,7 +236,8 @@ self_loop = 0.5
         let path = folder.path().join("all.ctm");
         let tier = tier(&[("a", 0, 40), ("b", 40, 75)]);
         let alignments = Alignments(BTreeMap::from([("u1".to_owned(), tier.clone()), ("u2".to_owned(), tier)]));
-        alignments.write(&path, 1000).unwrap();
+        let stored = alignments.clone().stored(&path, 1000).unwrap();
+        assert_eq!(stored, alignments);
         assert_eq!(Alignments::read(&path, 1000).unwrap(), alignments);
     }
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::features::FeatureConfig;
+use crate::bundle::settings;
+use crate::features::{FeatureConfig, Normalisation};
 use crate::learn::gmm::GmmConfig;
 use crate::learn::neural::TrainerConfig;
 use crate::network::NetworkConfig;
@@ -85,30 +86,52 @@ impl TrainConfig {
     /// [`Error::Config`] naming key and position for unknown keys and wrong values.
     pub fn read(path: &Path, data: Option<&Path>) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
-        let mut config: Self = toml::from_str(&text).map_err(|error| Error::Config {
-            path: path.to_owned(),
-            reason: error.to_string().trim_end().to_owned(),
-        })?;
+        let wrong = |reason: String| Error::Config { path: path.to_owned(), reason };
+        let mut config: Self = settings::parse(&text).map_err(wrong)?;
         let here = path.parent().unwrap_or(Path::new(""));
         let data = data.unwrap_or(here);
         config.corpora.iter_mut().for_each(|corpus| corpus.manifest = data.join(&corpus.manifest));
         config.lexicon = data.join(&config.lexicon);
         config.graph = here.join(&config.graph);
         config.gmm.graph = here.join(&config.gmm.graph);
-        config.check().map_err(|error| Error::Config { path: path.to_owned(), reason: error.to_string() })?;
+        config.check().map_err(|error| wrong(error.to_string()))?;
         Ok(config)
     }
 
     fn check(&self) -> Result<()> {
         self.features.check()?;
         self.gmm.features.check()?;
+        let (rate, gmm_rate) = (self.features.sample_rate_hz, self.gmm.features.sample_rate_hz);
+        if gmm_rate != rate {
+            let (key, value) = ("gmm.features.sample_rate_hz", format!("{gmm_rate} beside {rate} of [features]"));
+            return Err(Error::Setting { key, value, expected: "one rate for both" });
+        }
         let at_least_one = |key, value: usize| match value {
             0 => Err(Error::Setting { key, value: "0".into(), expected: "at least 1" }),
             _ => Ok(()),
         };
+        self.check_grid()?;
         self.gmm.training.check()?;
+        self.network.check()?;
+        self.pass.iter().try_for_each(TrainerConfig::check)?;
         at_least_one("ngram.order", self.ngram.order)?;
         at_least_one("number of [[corpus]] tables", self.corpora.len())?;
         at_least_one("number of [[pass]] tables", self.pass.len())
+    }
+
+    /// Frames must be centred on their shifts, as phone times count on it, and the network's come before an utterance ends.
+    fn check_grid(&self) -> Result<()> {
+        if self.features.snip_edges || self.gmm.features.snip_edges {
+            let (key, expected) = ("snip_edges", "false: phone times count on frames over the whole audio");
+            return Err(Error::Setting { key, value: "true".into(), expected });
+        }
+        match self.features.normalisation {
+            Normalisation::Utterance | Normalisation::Speaker => Err(Error::Setting {
+                key: "features.normalisation",
+                value: format!("{:?}", self.features.normalisation).to_lowercase(),
+                expected: "none, global or sliding: decoding does not wait for the end of the utterance",
+            }),
+            _ => Ok(()),
+        }
     }
 }

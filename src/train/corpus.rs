@@ -11,9 +11,10 @@ use super::{Event, Progress};
 use crate::audio::{self, AudioOptions, Channel};
 use crate::data::manifest::{Manifest, Utterance};
 use crate::features::{FeatureConfig, Moments, Normalisation, extract, normalise};
+use crate::formats::{self, ctm::one_field};
 use crate::graph::lexicon::Lexicon;
 use crate::matrix::Matrix;
-use crate::{Error, Result, formats};
+use crate::{Error, Result};
 
 /// One utterance, ready for training.
 #[derive(Debug)]
@@ -62,7 +63,9 @@ impl Corpus {
         let mut transcriber = Transcriber::new(&lexicon, &config.filler);
         let training = transcribe(training, &mut transcriber, progress);
         let development = transcribe(development, &mut transcriber, progress);
-        progress(Event::UnknownWords(transcriber.unknown().clone()));
+        if !transcriber.unknown().is_empty() {
+            progress(Event::UnknownWords(transcriber.unknown().clone()));
+        }
         let mut training = read_all(config, training, progress);
         let mut development = read_all(config, development, progress);
         if training.is_empty() {
@@ -93,9 +96,10 @@ fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
     for corpus in &config.corpora {
         let manifest = Manifest::read(&corpus.manifest)?;
         for utterance in &manifest.utterances {
-            if !seen.insert(utterance.name.clone()) {
+            if !seen.insert(one_field(&utterance.name)) {
+                let name = &utterance.name;
                 let reason =
-                    format!("utterance {:?} is in an earlier manifest too: give it another name", utterance.name);
+                    format!("an utterance before has the name {name:?} too, white space aside: change one of them");
                 return Err(Error::Manifest { path: corpus.manifest.clone(), line: utterance.line, reason });
             }
         }

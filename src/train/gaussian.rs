@@ -22,7 +22,7 @@ const ALIGNMENT: &str = "gmm.ctm";
 /// Aligns training and development utterances with a model trained on the former; frees their features.
 pub(super) fn alignments(
     config: &TrainConfig,
-    corpus: &mut Corpus,
+    (spec, corpus): (&GraphSpec, &mut Corpus),
     work: &Path,
     progress: &mut Progress<'_>,
 ) -> Result<Alignments> {
@@ -32,10 +32,7 @@ pub(super) fn alignments(
         progress(Event::Resumed("alignment by the Gaussian model".into()));
         Alignments::read(&path, rate)?
     } else {
-        let spec = GraphSpec::read(&config.gmm.graph)?;
-        let made = make(config, &spec, corpus, progress)?;
-        made.write(&path, rate)?;
-        made
+        make(config, spec, corpus, progress)?.stored(&path, rate)?
     };
     let all = corpus.training.iter_mut().chain(&mut corpus.development);
     all.for_each(|example| example.gmm_frames = Default::default());

@@ -1,8 +1,10 @@
 //! The network: frame cross-entropy on an alignment, realignment with the network, and again; then priors, transition
 //! weights and n-gram from the last alignment.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -20,8 +22,10 @@ use crate::graph::ngram::{Ngram, NgramOptions};
 use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
 use crate::learn::neural::{EpochReport, FrameExample, FrameTrainer};
+use crate::metrics::EditCounts;
 use crate::network::Network;
 use crate::random::Random;
+use crate::symbols::{PdfId, SymbolId};
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
@@ -41,6 +45,15 @@ const WATCH: SearchSettings = SearchSettings {
     max_active: 3000,
 };
 
+/// Whether the phone that stands for unknown words may come out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filler {
+    /// In alignment, where transcripts have it.
+    Alive,
+    /// In decoding: it would swallow what is unclear.
+    Dead,
+}
+
 /// Everything that the passes share.
 struct Run<'a> {
     config: &'a TrainConfig,
@@ -53,11 +66,10 @@ struct Run<'a> {
 /// Trains the network in as many passes as `config` asks for, starting from `first`, and makes the bundle.
 pub(super) fn train(
     config: &TrainConfig,
-    corpus: &Corpus,
+    (spec, corpus): (GraphSpec, &Corpus),
     (first, work): (Alignments, &Path),
     progress: &mut Progress<'_>,
 ) -> Result<Bundle> {
-    let spec = GraphSpec::read(&config.graph)?;
     let timing = config.features.timing(config.network.subsampling() as u32);
     let run = Run { config, corpus, work, spec, timing };
     let mut alignments = first;
@@ -69,10 +81,26 @@ pub(super) fn train(
             alignments = run.realign(pass, &network, &alignments, progress)?;
         }
     }
-    run.bundle(network, &alignments)
+    let bundle = run.bundle(network, &alignments)?;
+    let dead = bundle.priors.dead().map(|pdf| run.symbol_of(pdf)).filter(|name| *name != config.filler);
+    let dead: BTreeSet<&str> = dead.collect();
+    if !dead.is_empty() {
+        let names = dead.into_iter().collect::<Vec<_>>().join(", ");
+        progress(Event::Note(format!("no frame of {names} in the training data: never recognised")));
+    }
+    Ok(bundle)
 }
 
 impl Run<'_> {
+    /// The name of the symbol that `pdf` belongs to.
+    fn symbol_of(&self, pdf: PdfId) -> &str {
+        let owns = |symbol: &SymbolId| {
+            let first = self.spec.pdf(*symbol, 0).index();
+            (first..first + self.spec.topology(*symbol).states()).contains(&pdf.index())
+        };
+        self.spec.symbols().ids().find(owns).map_or("", |symbol| self.spec.symbols().name(symbol))
+    }
+
     /// One pass: all its epochs, a checkpoint after each.
     fn pass(
         &self,
@@ -89,8 +117,11 @@ impl Run<'_> {
             let bytes = std::fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
             trainer.resume(&bytes).map_err(|error| Error::Config { path: path.clone(), reason: error.to_string() })?;
             progress(Event::Resumed(format!("pass {pass}, {} epochs", trainer.epochs_done())));
+        } else {
+            self.forget_after(pass)?;
         }
         while !trainer.is_done() {
+            let start = Instant::now();
             let report = trainer.epoch(&training, &development)?;
             let bytes = trainer.checkpoint()?;
             formats::atomic::write(&path, |file| file.write_all(&bytes))?;
@@ -98,9 +129,21 @@ impl Run<'_> {
                 progress(Event::Note(format!("not a finite number, left out of this epoch: {names}")))
             });
             let percent = self.phone_error(trainer.network()?, alignments)?;
-            progress(epoch_event(pass, &report, percent));
+            let later: usize = self.config.pass[pass..].iter().map(|later| later.epochs).sum();
+            let left = start.elapsed().mul_f64((report.of - report.epoch + later) as f64);
+            progress(epoch_event(pass, &report, (percent, left)));
         }
         trainer.network()
+    }
+
+    /// Removes what later stages made of an earlier run of `pass`.
+    fn forget_after(&self, pass: usize) -> Result<()> {
+        let later = (pass..=self.config.pass.len())
+            .flat_map(|pass| [format!("pass-{pass}.ctm"), format!("pass-{}.safetensors", pass + 1)]);
+        for path in later.map(|name| self.work.join(name)).filter(|path| path.exists()) {
+            std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
+        }
+        Ok(())
     }
 
     /// Frames with their targets; utterances without alignment were reported when it was made.
@@ -125,13 +168,17 @@ impl Run<'_> {
         Ok(examples)
     }
 
-    /// Counts of target pdfs over the training utterances, `[P]`.
-    fn priors(&self, alignments: &Alignments) -> Result<Priors> {
+    /// Priors by the counts of target pdfs over the training utterances, `[P]`.
+    fn priors(&self, alignments: &Alignments, filler: Filler) -> Result<Priors> {
         let mut counts = vec![0.0; self.spec.pdfs()];
         let tiers = self.corpus.training.iter().filter_map(|example| Some((alignments.get(&example.name)?, example)));
         for (tier, example) in tiers {
             let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
             targets(tier, &self.spec, self.timing, frames)?.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
+        }
+        if let (Filler::Dead, Some(symbol)) = (filler, self.spec.symbols().get(&self.config.filler)) {
+            (0..self.spec.topology(symbol).states())
+                .for_each(|state| counts[self.spec.pdf(symbol, state).index()] = 0.0);
         }
         Priors::from_counts(&counts, PRIOR_FLOOR)
     }
@@ -149,7 +196,7 @@ impl Run<'_> {
             progress(Event::Resumed(format!("realignment after pass {pass}")));
             return Alignments::read(&path, self.timing.sample_rate);
         }
-        let priors = self.priors(alignments)?;
+        let priors = self.priors(alignments, Filler::Alive)?;
         let weights = self.transitions(alignments)?;
         let all: Vec<&Example> = self.corpus.training.iter().chain(&self.corpus.development).collect();
         let spans: Vec<_> = all
@@ -166,7 +213,7 @@ impl Run<'_> {
                 Err(error) => progress(Event::Skipped { utterance: example.name.clone(), reason: error.to_string() }),
             }
         }
-        made.write(&path, self.timing.sample_rate)?;
+        let made = made.stored(&path, self.timing.sample_rate)?;
         progress(Event::Note(format!("{} utterances aligned with the network", made.len())));
         Ok(made)
     }
@@ -192,7 +239,7 @@ impl Run<'_> {
             description: Description::new(name, description, features.clone(), shape.clone()),
             graph: self.spec.clone(),
             ngram: self.ngram(alignments)?,
-            priors: self.priors(alignments)?,
+            priors: self.priors(alignments, Filler::Dead)?,
             transitions: self.transitions(alignments)?,
             moments: self.corpus.moments.clone(),
             network,
@@ -200,14 +247,16 @@ impl Run<'_> {
     }
 
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
-    fn phone_error(&self, network: Network, alignments: &Alignments) -> Result<f64> {
+    fn phone_error(&self, network: Network, alignments: &Alignments) -> Result<Option<f64>> {
         let bundle = Arc::new(self.bundle(network, alignments)?);
-        let set = self.corpus.development.par_iter().map(|example| {
+        let aligned = |example: &&Example| alignments.get(&example.name).is_some(); // else it may be too short for any path
+        let set = self.corpus.development.par_iter().filter(aligned).map(|example| {
             let posteriors = log_posteriors(&bundle.network, example)?;
             Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
         });
         let set = set.collect::<Result<Vec<_>>>()?;
-        Ok(if set.is_empty() { f64::NAN } else { 100.0 * errors(&bundle, &set, WATCH)?.rate() })
+        let percent = |counts: EditCounts| 100.0 * counts.rate();
+        if set.is_empty() { Ok(None) } else { errors(&bundle, &set, WATCH).map(|counts| Some(percent(counts))) }
     }
 }
 
@@ -215,7 +264,7 @@ fn log_posteriors(network: &Network, example: &Example) -> Result<LogPosteriors>
     network.log_posteriors(&example.frames)
 }
 
-fn epoch_event(pass: usize, report: &EpochReport, phone_error_percent: f64) -> Event {
+fn epoch_event(pass: usize, report: &EpochReport, (phone_error_percent, left): (Option<f64>, Duration)) -> Event {
     Event::Epoch {
         pass,
         epoch: report.epoch,
@@ -224,6 +273,6 @@ fn epoch_event(pass: usize, report: &EpochReport, phone_error_percent: f64) -> E
         accuracy: report.accuracy,
         development_accuracy: report.development_accuracy,
         phone_error_percent,
-        left: report.left,
+        left,
     }
 }

@@ -12,7 +12,7 @@ mod tune;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
@@ -22,6 +22,7 @@ pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Tuned, tune};
 
 use crate::bundle::Bundle;
+use crate::graph::GraphSpec;
 use crate::{Error, Result, formats};
 
 /// What happens during training, for whoever watches.
@@ -76,9 +77,9 @@ pub enum Event {
         accuracy: f64,
         /// The same on the development set.
         development_accuracy: f64,
-        /// Phone error rate on the development set, percent.
-        phone_error_percent: f64,
-        /// Expected time to the end of this pass.
+        /// Phone error rate on the development set, percent, where there is one.
+        phone_error_percent: Option<f64>,
+        /// Expected time to the end of the last pass.
         left: Duration,
     },
     /// A stage was found done in the work folder.
@@ -102,14 +103,14 @@ impl fmt::Display for Event {
             Self::Em { iteration, of, log_likelihood, gaussians } => {
                 write!(f, "EM {iteration}/{of}: log-likelihood {log_likelihood:.3} a frame, {gaussians} Gaussians")
             }
-            Self::Epoch { pass, epoch, of, loss, accuracy, development_accuracy, phone_error_percent, left } => write!(
-                f,
-                "pass {pass} epoch {epoch}/{of}: loss {loss:.4}, frames right {:.2} %, on development {:.2} %, phone error \
-                 {phone_error_percent:.2} %, {} min left",
-                100.0 * accuracy,
-                100.0 * development_accuracy,
-                left.as_secs().div_ceil(60)
-            ),
+            Self::Epoch { pass, epoch, of, loss, accuracy, development_accuracy, phone_error_percent, left } => {
+                write!(f, "pass {pass} epoch {epoch}/{of}: loss {loss:.4}, frames right {:.2} %, ", 100.0 * accuracy)?;
+                if let Some(percent) = phone_error_percent {
+                    let right = 100.0 * development_accuracy;
+                    write!(f, "on development {right:.2} %, phone error {percent:.2} %, ")?;
+                }
+                write!(f, "{} min left", left.as_secs().div_ceil(60))
+            }
             Self::Resumed(stage) => write!(f, "{stage}: done before, taken from the work folder"),
             Self::Note(text) => f.write_str(text),
         }
@@ -135,23 +136,55 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
 /// # Errors
 /// [`Error::Config`] when `work` belongs to a run with other settings; whatever makes training impossible.
 pub fn train(config: &TrainConfig, work: &Path, progress: &mut Progress<'_>) -> Result<Bundle> {
-    claim(config, work)?;
+    let [align_spec, spec] = [&config.gmm.graph, &config.graph].map(|path| graph(path, &config.filler));
+    let (align_spec, spec) = (align_spec?, spec?);
+    claim(config, [&align_spec, &spec], work)?;
     let mut corpus = Corpus::load(config, work, progress)?;
-    let first = gaussian::alignments(config, &mut corpus, work, progress)?;
-    hybrid::train(config, &corpus, (first, work), progress)
+    let first = gaussian::alignments(config, (&align_spec, &mut corpus), work, progress)?;
+    hybrid::train(config, (spec, &corpus), (first, work), progress)
+}
+
+/// Reads a graph file, which must have the `filler` phone.
+fn graph(path: &Path, filler: &str) -> Result<GraphSpec> {
+    let spec = GraphSpec::read(path)?;
+    match spec.symbols().get(filler) {
+        Some(_) => Ok(spec),
+        None => {
+            let reason = format!("no symbol {filler:?}, which train.toml names as filler: add it to a class");
+            Err(Error::Config { path: path.to_owned(), reason })
+        }
+    }
 }
 
 /// Makes sure that `work` holds results of `config` only.
-fn claim(config: &TrainConfig, work: &Path) -> Result<()> {
+fn claim(config: &TrainConfig, graphs: [&GraphSpec; 2], work: &Path) -> Result<()> {
     std::fs::create_dir_all(work).map_err(|source| Error::io("create", work, source))?;
     let mark = work.join("settings.txt");
-    let settings = format!("{config:#?}\n");
+    let settings = format!("{config:#?}\n{}\n{}\n{}", graphs[0].text(), graphs[1].text(), digests(config)?);
     match std::fs::read_to_string(&mark) {
         Ok(found) if found == settings => Ok(()),
         Ok(_) => {
-            let reason = "holds a run with other settings: name another work folder, or remove this one";
+            let reason = "holds a run with other settings, graphs, manifests or lexicon: name another work folder, or \
+                          remove this one";
             Err(Error::Config { path: work.to_owned(), reason: reason.into() })
         }
-        Err(_) => formats::atomic::write(&mark, |file| file.write_all(settings.as_bytes())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            formats::atomic::write(&mark, |file| file.write_all(settings.as_bytes()))
+        }
+        Err(source) => Err(Error::io("read", &mark, source)),
     }
+}
+
+/// A line for each manifest and the lexicon that changes when the file does.
+fn digests(config: &TrainConfig) -> Result<String> {
+    let files = config.corpora.iter().map(|corpus| &corpus.manifest).chain([&config.lexicon]);
+    let line = |path: &PathBuf| {
+        let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+        // FNV-1a (Fowler, Noll & Vo): the same on every machine.
+        let digest = bytes
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        Ok(format!("{} {digest:016x}\n", path.display()))
+    };
+    files.map(line).collect()
 }

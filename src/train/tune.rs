@@ -8,7 +8,7 @@ use super::{Event, Progress, Words};
 use crate::bundle::{Bundle, SearchSettings};
 use crate::decode::{DecodeOptions, Pruning, Recogniser};
 use crate::emission::LogPosteriors;
-use crate::metrics::{BootstrapOptions, EditCounts, Hypotheses, Reference, ScoreOptions, Transcript, score};
+use crate::metrics::{EditCounts, Hypotheses, Reference, ScoreOptions, Transcript, score};
 use crate::{Error, Result};
 
 /// One development utterance: what the network says of it, and what was said.
@@ -137,6 +137,9 @@ pub(super) fn errors(bundle: &Arc<Bundle>, set: &[Development], settings: Search
         transcript: Transcript::Slots(utterance.words.clone()),
     };
     let references: Vec<Reference> = set.iter().map(reference).collect();
-    let bootstrap = BootstrapOptions { resamples: 1, ..BootstrapOptions::default() }; // no interval is asked for here
-    Ok(score(&references, &hypotheses, &ScoreOptions { bootstrap, ..ScoreOptions::default() })?.total)
+    let mut options = ScoreOptions::default();
+    options.bootstrap.resamples = 1; // no interval is asked for here
+    let pauses = bundle.graph.optional().iter().map(|&symbol| bundle.graph.symbols().name(symbol).to_owned());
+    options.silence.extend(pauses);
+    Ok(score(&references, &hypotheses, &options)?.total)
 }

@@ -1,10 +1,19 @@
 //! Integration tests, one binary; a module for each part of the journey.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests unwrap and print as tests do")]
+// Helpers of tests unwrap and print as the tests themselves do: a failure names its line.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod audio_files;
+#[cfg(feature = "neural")]
+mod cli;
 mod corpora;
 mod features;
 mod formats;
 mod graph_files;
 mod graph_oracle;
+#[cfg(feature = "neural")]
+mod journey;
 mod search;
+#[cfg(feature = "neural")]
+mod toy;
+#[cfg(feature = "neural")]
+mod util;

@@ -10,8 +10,6 @@ mod checkpoint;
 mod config;
 mod criterion;
 
-use std::time::{Duration, Instant};
-
 use rayon::prelude::*;
 
 pub use augment::AugmentConfig;
@@ -57,8 +55,6 @@ pub struct EpochReport {
     /// Utterances without frames or with values that are not numbers, and batches whose loss was not finite, by the names of
     /// their utterances: they changed nothing.
     pub skipped: Vec<String>,
-    /// Expected time to the end of the run.
-    pub left: Duration,
 }
 
 /// A network on its way.
@@ -126,7 +122,6 @@ impl FrameTrainer {
     pub fn epoch(&mut self, training: &[FrameExample<'_>], development: &[FrameExample<'_>]) -> Result<EpochReport> {
         self.check(training)?;
         self.check(development)?;
-        let start = Instant::now();
         let (tally, skipped) = self.learn(training)?;
         self.epochs += 1;
         self.remember();
@@ -139,7 +134,6 @@ impl FrameTrainer {
             development_loss: held_out.mean_loss(),
             development_accuracy: held_out.accuracy(),
             skipped,
-            left: start.elapsed().mul_f64((self.config.epochs - self.epochs) as f64),
         })
     }
 

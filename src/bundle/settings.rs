@@ -1,0 +1,40 @@
+//! Settings in TOML to plain structs, with errors of one sentence that say where.
+
+use serde::de::DeserializeOwned;
+
+/// Reads `text`; the error is a reason without the file's name: `line 3, column 1: unknown field ...`.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| reason(text, &error))
+}
+
+/// The error's message on one line, after its place where that is known.
+fn reason(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().trim_end().replace('\n', ", ");
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message };
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let (line, column) = (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1);
+    format!("line {line}, column {column}: {message}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Settings {
+        #[expect(dead_code, reason = "only its errors are looked at")]
+        epochs: usize,
+    }
+
+    #[test]
+    fn errors_say_where_in_one_line() {
+        let reason = |text: &str| parse::<Settings>(text).unwrap_err();
+        assert_eq!(reason("epochs = 1\nepoch = 2\n"), "line 2, column 1: unknown field `epoch`, expected `epochs`");
+        let wrong = reason("# é\n epochs = \"ten\"\n");
+        assert!(wrong.starts_with("line 2, column 11: invalid type: string \"ten\", expected usize"), "{wrong}");
+        assert!(reason("").contains("missing field `epochs`"));
+        let broken = reason("epochs = \n");
+        assert!(broken.starts_with("line 1, column ") && !broken.contains('\n'), "{broken}");
+    }
+}

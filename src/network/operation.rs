@@ -1,0 +1,129 @@
+//! The network as one candle operation, whose backward is the layers' own.
+//!
+//! In: frames `[rows x D]` and all parameters `[N]`. Out: scores `[rows x P]`, on candle's tape, so that any loss written with
+//! candle can stand on top. One operation and not one for each layer: candle adds up the gradients of each operation in a pool
+//! of its own, which took more than half of the time when every layer was one.
+
+use std::sync::{Arc, Mutex};
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, Tensor};
+
+use super::layers::{Plan, Rows, Saved};
+use super::params::cut;
+use super::splice::Segments;
+use crate::random::Random;
+
+/// Layers over the frames of some utterances.
+pub(super) struct NetworkOp {
+    plan: Arc<Plan>,
+    lengths: Vec<usize>,
+    segments: Segments,
+    purpose: Purpose,
+}
+
+/// What an operation is run for.
+enum Purpose {
+    /// Scores only.
+    Scores,
+    /// Scores and, later, a gradient: what the backward needs of the forward is kept in between.
+    Gradient { dropout: Option<Random>, tape: Mutex<Option<Vec<Saved>>> },
+}
+
+impl NetworkOp {
+    /// An operation that gives scores; its parameters have these `lengths`.
+    pub(super) fn scores(plan: &Arc<Plan>, lengths: &[usize], segments: Segments) -> Self {
+        Self { plan: Arc::clone(plan), lengths: lengths.to_vec(), segments, purpose: Purpose::Scores }
+    }
+
+    /// The same, to be differentiated: hidden values are dropped as `dropout` draws them.
+    pub(super) fn with_gradient(self, dropout: Option<&Random>) -> Self {
+        Self { purpose: Purpose::Gradient { dropout: dropout.cloned(), tape: Mutex::new(None) }, ..self }
+    }
+}
+
+impl CustomOp2 for NetworkOp {
+    fn name(&self) -> &'static str {
+        "network"
+    }
+
+    fn cpu_fwd(
+        &self,
+        frames: &CpuStorage,
+        frames_layout: &Layout,
+        parameters: &CpuStorage,
+        parameters_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let rows = Rows { values: slice(frames, frames_layout)?.to_vec(), segments: self.segments.clone() };
+        let parameters = cut(slice(parameters, parameters_layout)?, &self.lengths);
+        let scores = match &self.purpose {
+            Purpose::Scores => self.plan.infer(&parameters, rows),
+            Purpose::Gradient { dropout, tape } => {
+                let (scores, saved) = self.plan.forward(&parameters, rows, dropout.as_ref());
+                *tape.lock().map_err(|_| poisoned())? = Some(saved);
+                scores
+            }
+        };
+        let shape = Shape::from((scores.segments.rows(), scores.values.len() / scores.segments.rows().max(1)));
+        Ok((CpuStorage::F32(scores.values), shape))
+    }
+
+    fn bwd(
+        &self,
+        _frames: &Tensor,
+        parameters: &Tensor,
+        _scores: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let Purpose::Gradient { tape, .. } = &self.purpose else {
+            candle_core::bail!("a network that only scores has no backward")
+        };
+        let Some(saved) = tape.lock().map_err(|_| poisoned())?.take() else {
+            candle_core::bail!("a network's backward runs once after its forward")
+        };
+        let gradient = with_values(&gradient.contiguous()?, |gradient| Ok(gradient.to_vec()))?;
+        let sums = with_values(parameters, |flat| {
+            Ok(self.plan.backward(&cut(flat, &self.lengths), saved, gradient).concat())
+        })?;
+        Ok((None, Some(Tensor::from_vec(sums, parameters.shape(), parameters.device())?)))
+    }
+}
+
+fn poisoned() -> candle_core::Error {
+    candle_core::Error::Msg("an earlier forward of this network did not end".into())
+}
+
+/// A loss whose gradient was computed outside: back-propagates the gradient that it is given.
+pub(super) struct Surrogate {
+    /// dL/dx, as many values as x has.
+    pub(super) gradient: Vec<f32>,
+}
+
+impl CustomOp1 for Surrogate {
+    fn name(&self) -> &'static str {
+        "surrogate"
+    }
+
+    fn cpu_fwd(&self, _x: &CpuStorage, _layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        Ok((CpuStorage::F32(vec![0.0]), Shape::from(())))
+    }
+
+    fn bwd(&self, x: &Tensor, _y: &Tensor, _gradient: &Tensor) -> Result<Option<Tensor>> {
+        Tensor::from_vec(self.gradient.clone(), x.shape(), x.device()).map(Some)
+    }
+}
+
+/// The values of a contiguous tensor of `f32`, given to `f`.
+pub(super) fn with_values<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
+    let (storage, layout) = tensor.storage_and_layout();
+    match &*storage {
+        Storage::Cpu(storage) => f(slice(storage, layout)?),
+        _ => candle_core::bail!("these layers run on the CPU"),
+    }
+}
+
+fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&storage.as_slice::<f32>()?[start..end]),
+        None => candle_core::bail!("a tensor that is not contiguous came to an operation that needs it so"),
+    }
+}
