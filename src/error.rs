@@ -192,6 +192,13 @@ fn wrong_length(frames: usize, need_at_least: usize) -> String {
     }
 }
 
+/// One-based line, and column in characters, of byte `at` of `text`.
+pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
 /// An [`Error::Setting`] unless `holds`.
 pub(crate) fn require(holds: bool, key: &'static str, value: impl Display, expected: &'static str) -> Result<()> {
     match holds {
