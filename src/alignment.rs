@@ -36,11 +36,6 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// The tier called `name`.
-    pub fn tier(&self, name: &str) -> Option<&Tier> {
-        self.tiers.iter().find(|tier| tier.name == name)
-    }
-
     /// `samples` in seconds of this recording.
     pub fn seconds(&self, samples: u64) -> f64 {
         samples as f64 / f64::from(self.sample_rate)

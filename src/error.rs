@@ -1,5 +1,6 @@
 //! The one error type: each variant holds the facts and reads as one sentence that says what to do.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -85,16 +86,16 @@ pub enum Error {
         /// What was found and what was expected.
         reason: String,
     },
-    /// The network scores another number of pdfs than the graph uses.
-    #[error("the network scores {network} pdfs but the graph uses {graph}: they must be trained for each other")]
+    /// The acoustic model scores another number of pdfs than the graph uses.
+    #[error("the acoustic model scores {network} pdfs but the graph uses {graph}: they must be trained for each other")]
     PdfCount {
-        /// Columns of the network's output.
+        /// Pdfs of the network or of the mixtures.
         network: usize,
         /// Pdfs of the graph.
         graph: usize,
     },
     /// No legal path has this length.
-    #[error("no legal path: {frames} search frames given, the shortest legal sequence needs {need_at_least}")]
+    #[error("no legal path: {}", wrong_length(*frames, *need_at_least))]
     NoPath {
         /// Search frames available.
         frames: usize,
@@ -110,13 +111,16 @@ pub enum Error {
         needed: u32,
     },
     /// Every legal path goes through a cell that scores minus infinity.
-    #[error("no legal path: every one of them meets a score of minus infinity, at the latest in search frame {frame}")]
+    #[error(
+        "no legal path is possible: by search frame {frame} each has met a score of minus infinity, as a pdf without training \
+         frames has"
+    )]
     Impossible {
         /// The frame at which the last path died.
         frame: usize,
     },
     /// The beam lost every path.
-    #[error("the beam of {beam} lost every path at search frame {frame}: widen it")]
+    #[error("the beam of {beam} lost every path at search frame {frame}: widen it, or follow more active states")]
     BeamTooNarrow {
         /// The frame at which the last path died.
         frame: usize,
@@ -174,5 +178,51 @@ impl Error {
     }
 }
 
+/// Why no path of `frames` frames is legal.
+fn wrong_length(frames: usize, need_at_least: usize) -> String {
+    if frames < need_at_least {
+        format!(
+            "{frames} search frames given, the shortest legal sequence needs {need_at_least}: the audio is too short"
+        )
+    } else {
+        format!(
+            "none has exactly {frames} search frames, the shortest has {need_at_least}: a `self_loop` in the graph file lets a \
+             symbol last longer"
+        )
+    }
+}
+
+/// One-based line, and column in characters, of byte `at` of `text`.
+pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// An [`Error::Setting`] unless `holds`.
+pub(crate) fn require(holds: bool, key: &'static str, value: impl Display, expected: &'static str) -> Result<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(Error::Setting { key, value: value.to_string(), expected }),
+    }
+}
+
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_may_need_more_frames_or_be_unable_to_hold_so_many() {
+        let told = |frames| Error::NoPath { frames, need_at_least: 6 }.to_string();
+        assert_eq!(
+            told(3),
+            "no legal path: 3 search frames given, the shortest legal sequence needs 6: the audio is too short"
+        );
+        let long = "no legal path: none has exactly 9 search frames, the shortest has 6: a `self_loop` in the graph file lets \
+                    a symbol last longer";
+        assert_eq!(told(9), long);
+    }
+}

@@ -23,8 +23,9 @@ impl Matrix {
     /// # Errors
     /// [`Error::Shape`] when `data` does not hold `rows * cols` values.
     pub fn from_vec(rows: usize, cols: usize, data: Vec<f32>) -> Result<Self> {
-        if data.len() != rows * cols {
-            return Err(Error::Shape { what: "values in a matrix", expected: rows * cols, found: data.len() });
+        let expected = rows.saturating_mul(cols);
+        if data.len() != expected {
+            return Err(Error::Shape { what: "values in a matrix", expected, found: data.len() });
         }
         Ok(Self { rows, cols, data })
     }
@@ -133,6 +134,7 @@ mod tests {
     #[test]
     fn a_wrong_count_is_refused() {
         assert!(Matrix::from_vec(2, 2, vec![0.0; 3]).is_err());
+        assert!(Matrix::from_vec(usize::MAX, 2, vec![]).is_err());
     }
 
     #[test]

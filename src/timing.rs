@@ -27,11 +27,6 @@ impl FrameTiming {
         frame as u64 * self.search_shift()
     }
 
-    /// `samples` in seconds.
-    pub fn seconds(&self, samples: u64) -> f64 {
-        samples as f64 / f64::from(self.sample_rate)
-    }
-
     /// Length of a search frame in milliseconds.
     pub fn search_shift_ms(&self) -> f64 {
         1000.0 * self.search_shift() as f64 / f64::from(self.sample_rate)

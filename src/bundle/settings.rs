@@ -2,6 +2,8 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::error::place;
+
 /// Reads `text`; the error is a reason without the file's name: `line 3, column 1: unknown field ...`.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error| reason(text, &error))
@@ -10,9 +12,8 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 /// The error's message on one line, after its place where that is known.
 fn reason(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().trim_end().replace('\n', ", ");
-    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message };
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let (line, column) = (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1);
+    let Some(span) = error.span() else { return message };
+    let (line, column) = place(text, span.start);
     format!("line {line}, column {column}: {message}")
 }
 

@@ -43,30 +43,30 @@ const NEGLIGIBLE: f64 = 1e-18;
 /// # Errors
 /// As [`forward`].
 pub fn counts(plan: &Plan, emissions: &Emissions) -> Result<(f64, Counts)> {
-    let lattice = Lattice { plan, alpha: forward(plan, emissions)?, beta: backward(plan, emissions)? };
+    let sides = BothSides { plan, alpha: forward(plan, emissions)?, beta: backward(plan, emissions)? };
     let mut counts = Counts::zeros(plan, emissions.frames());
-    let mut gamma = lattice.posteriors(0, emissions);
+    let mut gamma = sides.posteriors(0, emissions);
     plan.graph().starts().iter().for_each(|start| counts.add(start.transition, gamma[start.state.index()]));
     for frame in 0..emissions.frames() {
         count_frame(&plan.pdfs, &gamma, counts.occupancy.row_mut(frame));
         if frame + 1 < emissions.frames() {
-            let next = lattice.posteriors(frame + 1, emissions);
-            lattice.count_arcs(frame, (&gamma, &next), &mut counts);
+            let next = sides.posteriors(frame + 1, emissions);
+            sides.count_arcs(frame, (&gamma, &next), &mut counts);
             gamma = next;
         }
     }
     plan.graph().finals().iter().for_each(|end| counts.add(end.transition, gamma[end.state.index()]));
-    Ok((lattice.alpha.total(), counts))
+    Ok((sides.alpha.total(), counts))
 }
 
 /// Forward and backward scores of one utterance.
-struct Lattice<'a> {
+struct BothSides<'a> {
     plan: &'a Plan,
     alpha: Trellis<LogSum>,
     beta: Trellis<LogSum>,
 }
 
-impl Lattice<'_> {
+impl BothSides<'_> {
     /// gamma[s] = exp(alpha[t, s] + beta[t, s] - emission[t, s] - log Z): both sides hold the emission of t.
     fn posteriors(&self, frame: usize, emissions: &Emissions) -> Vec<f64> {
         let base = self.alpha.offset(frame) + self.beta.offset(frame) - self.alpha.total();

@@ -339,6 +339,15 @@ fn no_frames_and_too_few_are_refused() {
     assert!(matches!(wrong, Error::PdfCount { network: 2, graph: 1 }), "{wrong}");
 }
 
+/// The largest weight and the largest emissions that are accepted: no sum of them overflows.
+#[test]
+fn the_largest_scores_are_still_numbers() {
+    let plan = plain(&full_graph(&[&[1e30, 0.0], &[0.0, 1e30]]));
+    let path = viterbi(&plan, &emissions(&[&[f32::MAX, 0.0][..]; 4])).unwrap();
+    assert_eq!(path.states, [StateId(0); 4]);
+    assert!(counts(&plan, &emissions(&[&[f32::MAX, f32::MIN][..]; 4])).unwrap().0.is_finite());
+}
+
 #[test]
 fn the_slope_of_log_z_is_the_occupancy() {
     let mut random = Random::new(5);
@@ -364,6 +373,8 @@ fn weights_that_do_not_fit_are_refused() {
     let options = PlanOptions::default();
     assert!(matches!(Plan::new(&graph, &Weights(vec![0.0; 3]), &options), Err(Error::Shape { .. })));
     assert!(Plan::new(&graph, &Weights(vec![0.0, 0.0, f32::NAN, 0.0]), &options).is_err());
-    let endless = PlanOptions { insertion_penalty: f32::INFINITY };
-    assert!(Plan::new(&graph, &Weights(vec![0.0; 4]), &endless).is_err());
+    for insertion_penalty in [f32::INFINITY, f32::NAN, 2e30] {
+        let error = Plan::new(&graph, &Weights(vec![0.0; 4]), &PlanOptions { insertion_penalty }).unwrap_err();
+        assert!(error.to_string().contains("a natural logarithm of 1e30 at most"), "{error}");
+    }
 }

@@ -7,6 +7,9 @@ use crate::graph::{Boundary, Graph, Weights};
 use crate::symbols::{StateId, TransitionId};
 use crate::{Error, Result};
 
+/// No step may score more: what a path adds up to stays below the largest `f32`.
+const LARGEST_SCORE: f32 = 1e30;
+
 /// Options of a [`Plan`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PlanOptions {
@@ -67,10 +70,13 @@ impl Plan {
     /// A weight of minus infinity makes its arcs impossible.
     ///
     /// # Errors
-    /// [`Error::Shape`] when there is not one weight for each of the graph's transitions; [`Error::Other`] when a weight
-    /// or the insertion penalty is NaN or plus infinity.
+    /// [`Error::Shape`] when there is not one weight for each of the graph's transitions; [`Error::Other`] when a step
+    /// would score NaN or more than 1e30.
     pub fn new(graph: &Arc<Graph>, weights: &Weights, options: &PlanOptions) -> Result<Self> {
-        check(graph, weights, options)?;
+        let (expected, found) = (graph.transitions(), weights.0.len());
+        if found != expected {
+            return Err(Error::Shape { what: "transition weights of the graph", expected, found });
+        }
         let penalty = options.insertion_penalty;
         let score = |transition: TransitionId, fixed: f32, enters: bool| {
             weights.get(transition) + fixed + if enters { penalty } else { 0.0 }
@@ -90,14 +96,26 @@ impl Plan {
             positions.map(|at| Step { state: graph.source(at), score: scores[at] })
         };
         let states = || (0..graph.len()).map(StateId::from_index);
-        Ok(Self {
+        let plan = Self {
             pdfs: graph.states().iter().map(|state| state.pdf.0).collect(),
             incoming: Rows::new(states().map(by_target), arcs.len()),
             outgoing: Rows::new(states().map(by_source), arcs.len()),
             starts: edge(graph.starts(), true),
             finals: edge(graph.finals(), false),
             graph: graph.clone(),
-        })
+        };
+        plan.check_scores().map(|()| plan)
+    }
+
+    fn check_scores(&self) -> Result<()> {
+        let mut steps = self.outgoing.steps.iter().chain(&self.starts).chain(&self.finals);
+        match steps.find(|step| step.score.is_nan() || step.score > LARGEST_SCORE) {
+            None => Ok(()),
+            Some(Step { state, score }) => Err(Error::Other(format!(
+                "a step of the graph at state {state} scores {score}: expected a natural logarithm of 1e30 at most, check the \
+                 weights and the insertion penalty"
+            ))),
+        }
     }
 
     /// The graph that was laid out.
@@ -137,24 +155,6 @@ impl Plan {
     pub(super) fn reaches(&self, frames: usize) -> bool {
         reachable(&self.graph, frames).contains(&true)
     }
-}
-
-fn check(graph: &Graph, weights: &Weights, options: &PlanOptions) -> Result<()> {
-    if weights.0.len() != graph.transitions() {
-        return Err(Error::Shape {
-            what: "transition weights of the graph",
-            expected: graph.transitions(),
-            found: weights.0.len(),
-        });
-    }
-    let bad = |score: f32| score.is_nan() || score == f32::INFINITY;
-    if let Some(index) = weights.0.iter().position(|&weight| bad(weight)) {
-        return Err(Error::Other(format!("the weight of transition {index} is {}", weights.0[index])));
-    }
-    if bad(options.insertion_penalty) {
-        return Err(Error::Other(format!("the insertion penalty is {}", options.insertion_penalty)));
-    }
-    Ok(())
 }
 
 /// The states that a path can be in at the last of `frames` frames, whatever it scores.

@@ -4,8 +4,8 @@
 
 use super::plan::{Plan, Rows, Step};
 use super::semiring::Semiring;
-use crate::Result;
 use crate::emission::Emissions;
+use crate::{Error, Result};
 
 /// Scores of all partial paths, `[T x S]`, natural log.
 ///
@@ -20,6 +20,18 @@ pub struct Trellis<S: Semiring> {
 }
 
 impl<S: Semiring> Trellis<S> {
+    /// Cells that no path leads to.
+    fn impossible(frames: usize, states: usize) -> Result<Self> {
+        let count = frames.saturating_mul(states);
+        let mut cells = Vec::new();
+        cells.try_reserve_exact(count).map_err(|_| {
+            let reason = format!("a score for each of {states} states in each of {frames} search frames");
+            Error::Other(reason + " does not fit into memory: search with a beam, or cut the recording")
+        })?;
+        cells.resize(count, S::Score::from(f32::NEG_INFINITY));
+        Ok(Self { states, cells, offsets: vec![0.0; frames], total: f64::NEG_INFINITY })
+    }
+
     /// Number of search frames, T.
     pub fn frames(&self) -> usize {
         self.offsets.len()
@@ -50,8 +62,8 @@ impl<S: Semiring> Trellis<S> {
 /// ```
 ///
 /// # Errors
-/// [`Error::PdfCount`](crate::Error::PdfCount); [`Error::NoPath`](crate::Error::NoPath) when no path has this many
-/// frames; [`Error::Impossible`](crate::Error::Impossible) when all of them meet a score of minus infinity.
+/// [`Error::PdfCount`]; [`Error::NoPath`] when no path has this many frames; [`Error::Impossible`] when all of them meet a
+/// score of minus infinity; [`Error::Other`] when the scores do not fit into memory.
 pub fn forward<S: Semiring>(plan: &Plan, emissions: &Emissions) -> Result<Trellis<S>> {
     let way = Way { rows: &plan.incoming, first: &plan.starts, last: &plan.finals };
     sweep(plan, emissions, way, 0..emissions.frames())
@@ -89,13 +101,7 @@ fn sweep<S: Semiring>(
 ) -> Result<Trellis<S>> {
     plan.check(emissions)?;
     let (frames, states) = (emissions.frames(), plan.graph().len());
-    let impossible = S::Score::from(f32::NEG_INFINITY);
-    let mut trellis = Trellis::<S> {
-        states,
-        cells: vec![impossible; frames * states],
-        offsets: vec![0.0; frames],
-        total: f64::NEG_INFINITY,
-    };
+    let mut trellis = Trellis::<S>::impossible(frames, states)?;
     let mut before: Option<usize> = None;
     for frame in order {
         let (row, previous) = neighbours(&mut trellis.cells, states, frame, before);

@@ -22,8 +22,7 @@ pub struct Path {
 /// (Viterbi 1967; Rabiner 1989, eq. 32-35).
 ///
 /// # Errors
-/// [`Error::PdfCount`]; [`Error::NoPath`] when no path has this many frames (none has zero); [`Error::Impossible`] when
-/// all of them meet a score of minus infinity.
+/// As [`forward`]; [`Error::NoPath`] for no frames at all.
 pub fn viterbi(plan: &Plan, emissions: &Emissions) -> Result<Path> {
     let trellis = forward::<Max>(plan, emissions)?;
     let last = trellis.frames() - 1;

@@ -58,7 +58,8 @@ impl MixtureParts {
         shape("means of Gaussians", gaussians, self.means.rows())?;
         shape("variances of Gaussians", gaussians, self.variances.rows())?;
         shape("dimensions of variances", self.means.cols(), self.variances.cols())?;
-        let positive = |values: &[f32]| values.iter().all(|value| value.is_finite() && *value > 0.0);
+        // A smaller variance would have no finite inverse.
+        let positive = |values: &[f32]| values.iter().all(|value| value.is_finite() && *value >= f32::MIN_POSITIVE);
         if !positive(&self.weights) || !positive(self.variances.as_slice()) || self.means.first_not_finite().is_some() {
             let reason = "a Gaussian has a weight or variance that is not above 0, or a mean that is not finite";
             return Err(Error::Other(reason.into()));
@@ -149,10 +150,13 @@ impl DiagonalMixtures {
     /// transcript graph reads few of the pdfs.
     ///
     /// # Errors
-    /// As [`DiagonalMixtures::emissions`].
+    /// As [`DiagonalMixtures::emissions`], and [`Error::PdfCount`] when a used pdf is none of these.
     pub fn emissions_for(&self, frames: &Matrix, used: &[PdfId]) -> Result<Emissions> {
         self.check_frames(frames)?;
         let pdfs = self.pdfs();
+        if let Some(pdf) = used.iter().find(|pdf| pdf.index() >= pdfs) {
+            return Err(Error::PdfCount { network: pdfs, graph: pdf.index() + 1 });
+        }
         let mut scores = vec![f32::NEG_INFINITY; frames.rows() * pdfs];
         let mut block = Block::new(self.dim());
         let mut components = Vec::new();
@@ -169,7 +173,7 @@ impl DiagonalMixtures {
     }
 
     /// Whether `frames` can be scored.
-    pub(crate) fn check_frames(&self, frames: &Matrix) -> Result<()> {
+    fn check_frames(&self, frames: &Matrix) -> Result<()> {
         if frames.cols() != self.dim() {
             return Err(Error::Shape { what: "dimensions of a frame", expected: self.dim(), found: frames.cols() });
         }
@@ -259,6 +263,8 @@ mod tests {
         assert!(matches!(small().emissions(&Matrix::zeros(1, 3)), Err(Error::Shape { expected: 2, found: 3, .. })));
         let frames = Matrix::from_vec(2, 2, vec![0.0, 0.0, f32::NAN, 0.0]).unwrap();
         assert!(matches!(small().emissions(&frames), Err(Error::NotFinite { frame: 1, .. })));
+        let unknown = small().emissions_for(&Matrix::zeros(1, 2), &[PdfId(2)]);
+        assert!(matches!(unknown, Err(Error::PdfCount { network: 2, graph: 3 })));
         let far = Matrix::from_vec(1, 2, vec![3e38, 0.0]).unwrap();
         assert_eq!(small().emissions(&far).unwrap().frame(0), [f32::NEG_INFINITY; 2]);
     }

@@ -5,7 +5,9 @@
 //! [`Emissions`] `[T x P]`. Source: Bourlard and Morgan, "Connectionist Speech Recognition", 1994, section 7.
 
 use super::{Emissions, LogPosteriors};
+use crate::error::require;
 use crate::matrix::Matrix;
+use crate::symbols::PdfId;
 use crate::{Error, Result};
 
 /// log P(pdf) of every pdf, natural log, from an alignment's frame counts.
@@ -23,13 +25,7 @@ impl Priors {
     /// [`Error::Setting`] when `floor` is not in `0..1`; [`Error::Other`] when a count is negative or not finite, or none is
     /// positive.
     pub fn from_counts(counts: &[f64], floor: f64) -> Result<Self> {
-        if !(0.0..1.0).contains(&floor) {
-            return Err(Error::Setting {
-                key: "prior_floor",
-                value: floor.to_string(),
-                expected: "a probability, at least 0 and below 1",
-            });
-        }
+        require((0.0..1.0).contains(&floor), "prior_floor", floor, "a probability, at least 0 and below 1")?;
         if let Some(pdf) = counts.iter().position(|count| !count.is_finite() || *count < 0.0) {
             let count = counts[pdf];
             return Err(Error::Other(format!("pdf {pdf} has a count of {count} frames: expected a number from 0 up")));
@@ -71,9 +67,9 @@ impl Priors {
     }
 
     /// The pdfs without a single frame, ascending: none of them can be recognised.
-    pub fn dead(&self) -> impl Iterator<Item = crate::symbols::PdfId> + '_ {
+    pub fn dead(&self) -> impl Iterator<Item = PdfId> {
         let dead = self.0.iter().enumerate().filter(|(_, log)| **log == f32::NEG_INFINITY);
-        dead.map(|(pdf, _)| crate::symbols::PdfId::from_index(pdf))
+        dead.map(|(pdf, _)| PdfId::from_index(pdf))
     }
 }
 
@@ -99,15 +95,9 @@ impl HybridScales {
     /// [`Error::Setting`] names the one that is not.
     pub fn check(&self) -> Result<()> {
         let Self { acoustic_scale, prior_scale } = *self;
-        if !(acoustic_scale.is_finite() && acoustic_scale > 0.0) {
-            let value = acoustic_scale.to_string();
-            return Err(Error::Setting { key: "acoustic_scale", value, expected: "a number above 0" });
-        }
-        if !(prior_scale.is_finite() && prior_scale >= 0.0) {
-            let value = prior_scale.to_string();
-            return Err(Error::Setting { key: "prior_scale", value, expected: "a number from 0 up" });
-        }
-        Ok(())
+        let (above_zero, from_zero) = (acoustic_scale > 0.0, prior_scale >= 0.0);
+        require(acoustic_scale.is_finite() && above_zero, "acoustic_scale", acoustic_scale, "a number above 0")?;
+        require(prior_scale.is_finite() && from_zero, "prior_scale", prior_scale, "a number from 0 up")
     }
 }
 
@@ -167,7 +157,7 @@ mod tests {
     #[test]
     fn a_dead_pdf_is_impossible_in_every_frame_at_every_scale() {
         let priors = Priors::from_counts(&[3.0, 0.0, 1.0], 1e-3).unwrap();
-        assert_eq!(priors.dead().collect::<Vec<_>>(), [crate::symbols::PdfId(1)]);
+        assert_eq!(priors.dead().collect::<Vec<_>>(), [PdfId(1)]);
         for prior_scale in [0.0, 0.3, 1.0, 2.0] {
             let scales = HybridScales { acoustic_scale: 0.1, prior_scale };
             let frames = posteriors(&[&[0.1, 0.8, 0.1], &[0.5, 0.0, 0.5]]);

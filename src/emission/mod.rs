@@ -54,46 +54,9 @@ impl Emissions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogPosteriors(pub Matrix);
 
-impl LogPosteriors {
-    /// Largest distance of a row's sum of probabilities from one that [`LogPosteriors::check`] lets pass: ample for `f32`.
-    pub const SUM_TOLERANCE: f64 = 1e-2;
-
-    /// Whether every row is a distribution: no NaN, and probabilities that sum to one within [`Self::SUM_TOLERANCE`].
-    ///
-    /// # Errors
-    /// [`Error::NotFinite`] on a NaN or plus infinity, [`Error::Other`] when a row sums to something else than one.
-    pub fn check(&self) -> Result<()> {
-        for (frame, row) in self.0.iter_rows().enumerate() {
-            if row.iter().any(|&value| value.is_nan() || value == f32::INFINITY) {
-                return Err(Error::NotFinite { what: "log-posteriors", frame });
-            }
-            let sum: f64 = row.iter().map(|&value| f64::from(value).exp()).sum();
-            if (sum - 1.0).abs() > Self::SUM_TOLERANCE {
-                let reason =
-                    format!("log-posteriors: the probabilities of frame {frame} sum to {sum:.4}, expected 1: ");
-                return Err(Error::Other(reason + "the network's last step must be a log-softmax"));
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn rows(probabilities: &[f32]) -> LogPosteriors {
-        let log = probabilities.iter().map(|p| p.ln()).collect();
-        LogPosteriors(Matrix::from_vec(probabilities.len() / 2, 2, log).unwrap())
-    }
-
-    #[test]
-    fn rows_of_log_posteriors_sum_to_one() {
-        assert!(rows(&[0.25, 0.75, 1.0, 0.0]).check().is_ok());
-        let found = rows(&[0.5, 0.5, 0.5, 0.6]).check().unwrap_err().to_string();
-        assert!(found.contains("frame 1 sum to 1.1000"), "{found}");
-        assert!(matches!(rows(&[0.5, 0.5, f32::NAN, 0.5]).check(), Err(Error::NotFinite { frame: 1, .. })));
-    }
 
     #[test]
     fn emissions_are_never_nan_or_plus_infinity() {

@@ -44,17 +44,6 @@ impl Moments {
         }
     }
 
-    /// Counts in all that `other` counted.
-    ///
-    /// # Panics
-    /// When `other` has another number of columns.
-    pub fn merge(&mut self, other: &Moments) {
-        assert_eq!(other.sum.len(), self.sum.len(), "moments to merge must have the same number of columns");
-        self.count += other.count;
-        self.sum.iter_mut().zip(&other.sum).for_each(|(own, more)| *own += more);
-        self.square.iter_mut().zip(&other.square).for_each(|(own, more)| *own += more);
-    }
-
     /// Mean of each column, `[D]`; 0 when no frame was counted.
     pub fn mean(&self) -> Vec<f64> {
         self.sum.iter().map(|sum| sum / self.count.max(1.0)).collect()
@@ -244,15 +233,15 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_those_of_the_definition_and_merge() {
+    fn moments_are_those_of_the_definition() {
         let all = frames(50);
-        let mut merged = moments(&all.slice_rows(0..20));
-        merged.merge(&moments(&all.slice_rows(20..50)));
+        let mut counted = moments(&all.slice_rows(0..20));
+        counted.accumulate(&all.slice_rows(20..50));
         let column: Vec<f64> = all.iter_rows().map(|row| f64::from(row[1])).collect();
         let mean = column.iter().sum::<f64>() / 50.0;
         let variance = column.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / 50.0;
-        assert!((merged.mean()[1] - mean).abs() < 1e-9);
-        assert!((merged.deviation()[1] - variance.sqrt()).abs() < 1e-9);
+        assert!((counted.mean()[1] - mean).abs() < 1e-9);
+        assert!((counted.deviation()[1] - variance.sqrt()).abs() < 1e-9);
     }
 
     #[test]
@@ -284,6 +273,23 @@ mod tests {
                 assert!((f64::from(given.row(t)[column]) - expected).abs() < 1e-5);
             }
         }
+    }
+
+    /// The window's sum is added to and taken from, frame by frame: after five hours it must still be that of its frames.
+    #[test]
+    fn sliding_does_not_drift_over_hours() {
+        let (window_frames, prior_frames) = (300, 100);
+        let global = moments(&frames(1000));
+        let config = config(Normalisation::Sliding { window_frames, prior_frames });
+        let mut normaliser = Normaliser::new(&config, Some(&global)).unwrap();
+        (0..1800).for_each(|_| normaliser.apply(&mut frames(1000)));
+        let mut last = frames(300);
+        normaliser.apply(&mut last);
+        let mut fresh = Normaliser::new(&config, Some(&global)).unwrap();
+        let mut expected = frames(300);
+        fresh.apply(&mut expected);
+        let pairs = last.row(299).iter().zip(expected.row(299));
+        assert!(pairs.clone().all(|(found, expected)| (found - expected).abs() < 1e-6), "{last:?}");
     }
 
     #[test]

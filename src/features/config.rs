@@ -4,13 +4,12 @@
 //! hertz as an integer, there is no dither unless asked for, and `snip_edges` is false, because the time grid of
 //! [`FrameTiming`] needs frame `t` centred on its shift.
 
-use std::fmt::Display;
-
 use serde::{Deserialize, Serialize};
 
 use super::mel::MelBank;
+use crate::Result;
+use crate::error::require;
 use crate::timing::FrameTiming;
-use crate::{Error, Result};
 
 /// Longest analysis frame accepted, in samples.
 const MAX_LENGTH_SAMPLES: usize = 1 << 17;
@@ -162,7 +161,7 @@ impl FeatureConfig {
     /// Checks every setting.
     ///
     /// # Errors
-    /// [`Error::Setting`] that names the first setting out of range, its value and what is allowed.
+    /// [`Error::Setting`](crate::Error::Setting) that names the first setting out of range, its value and what is allowed.
     pub fn check(&self) -> Result<()> {
         self.check_framing()?;
         self.check_spectrum()?;
@@ -278,13 +277,6 @@ fn samples(milliseconds: f32, rate_hz: u32) -> usize {
 
 fn within(value: f32, low: f32, high: f32) -> bool {
     (low..=high).contains(&value)
-}
-
-fn require(holds: bool, key: &'static str, value: impl Display, expected: &'static str) -> Result<()> {
-    match holds {
-        true => Ok(()),
-        false => Err(Error::Setting { key, value: value.to_string(), expected }),
-    }
 }
 
 #[cfg(test)]

@@ -93,13 +93,11 @@ impl Framer {
     }
 
     /// The position within the audio that `position` mirrors: `-1 -> 0, -2 -> 1, ...`, `N -> N - 1, N + 1 -> N - 2, ...`,
-    /// as often as it takes when the audio is shorter than a frame.
-    fn mirrored(&self, mut position: i64) -> i64 {
+    /// again and again when the audio is shorter than a frame: with a period of `2 N`.
+    fn mirrored(&self, position: i64) -> i64 {
         let received = self.received();
-        while !(0..received).contains(&position) {
-            position = if position < 0 { -position - 1 } else { 2 * received - 1 - position };
-        }
-        position
+        let within = position.rem_euclid(2 * received);
+        within.min(2 * received - 1 - within)
     }
 }
 
@@ -169,11 +167,13 @@ mod tests {
             false => (count as usize + shift / 2) / shift,
         };
         let offset = if config.snip_edges { 0 } else { (shift / 2) as i64 - (length / 2) as i64 };
-        let fold = |position: i64| {
-            let within = position.rem_euclid(2 * count);
-            if within < count { within } else { 2 * count - 1 - within }
+        let fold = |mut position: i64| {
+            while !(0..count).contains(&position) {
+                position = if position < 0 { -position - 1 } else { 2 * count - 1 - position };
+            }
+            position as f32
         };
-        let sample = |frame: usize, index: usize| fold((frame * shift + index) as i64 + offset) as f32;
+        let sample = |frame: usize, index: usize| fold((frame * shift + index) as i64 + offset);
         (0..frames).map(|frame| (0..length).map(|index| sample(frame, index)).collect()).collect()
     }
 

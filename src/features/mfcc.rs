@@ -42,8 +42,8 @@ impl Mfcc {
 
 /// `lifter(i) * s * cos(pi i (n + 1/2) / N)` for band `n` of `N`; `s` is `sqrt(1 / N)` for `i = 0`, else `sqrt(2 / N)`.
 fn cosine_row(i: usize, bands: usize, lifter: f32) -> Vec<f32> {
-    let order = i as f64;
-    let scale = (if i == 0 { 1.0 } else { 2.0 } / bands as f64).sqrt() * lifter_factor(order, f64::from(lifter));
+    let (order, numerator) = (i as f64, if i == 0 { 1.0 } else { 2.0 });
+    let scale = (numerator / bands as f64).sqrt() * lifter_factor(order, f64::from(lifter));
     (0..bands).map(|n| (scale * (PI * order * (n as f64 + 0.5) / bands as f64).cos()) as f32).collect()
 }
 

@@ -16,7 +16,6 @@ mod fbank;
 mod framing;
 mod mel;
 mod mfcc;
-mod noise;
 mod post;
 mod spectrum;
 
@@ -143,10 +142,11 @@ impl Frontend {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn noisy(count: usize) -> Vec<f32> {
-        let mut noise = noise::Noise::new(9);
-        (0..count).map(|n| 0.1 * noise.gaussian() * (1.0 + (n as f32 * 0.001).sin())).collect()
+        let mut random = Random::new(9);
+        (0..count).map(|n| 0.1 * random.normal() * (1.0 + (n as f32 * 0.001).sin())).collect()
     }
 
     fn configs() -> Vec<FeatureConfig> {

@@ -11,7 +11,7 @@ use rustfft::{Fft, FftPlanner};
 
 use super::config::{FeatureConfig, Window};
 use super::mel::floored_ln;
-use super::noise::Noise;
+use crate::random::Random;
 
 /// Where the energy of a frame is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ enum EnergyPoint {
 /// Turns frames into spectra; all buffers are allocated once.
 pub(super) struct Spectrum {
     dither: f32,
-    noise: Noise,
+    random: Random,
     remove_dc_offset: bool,
     preemphasis: f32,
     taper: Vec<f32>,
@@ -52,7 +52,7 @@ impl Spectrum {
         let point = if config.raw_energy { EnergyPoint::Raw } else { EnergyPoint::Tapered };
         Self {
             dither: config.dither,
-            noise: Noise::new(config.dither_seed),
+            random: Random::new(config.dither_seed.into()),
             remove_dc_offset: config.remove_dc_offset,
             preemphasis: config.preemphasis,
             taper: taper(config.window, config.length_samples()),
@@ -71,7 +71,7 @@ impl Spectrum {
     /// The spectrum of `frame` (spoilt on the way), and its log energy when the configuration asks for it.
     pub(super) fn compute(&mut self, frame: &mut [f32]) -> (&[f32], Option<f32>) {
         if self.dither > 0.0 {
-            frame.iter_mut().for_each(|sample| *sample += self.dither * self.noise.gaussian());
+            frame.iter_mut().for_each(|sample| *sample += self.dither * self.random.normal());
         }
         if self.remove_dc_offset {
             let mean = (sum(frame) / frame.len() as f64) as f32;

@@ -1,4 +1,5 @@
-//! NumPy's array file (`.npy`), as far as feature matrices need it: two dimensions, little-endian `f32`, rows first.
+//! NumPy's array file (`.npy`), as far as feature matrices need it: two dimensions, little-endian `f32`. Written rows first, read
+//! in either order.
 //!
 //! The format is NumPy Enhancement Proposal 1: magic, version, a header that is a Python dictionary, then the values.
 
@@ -17,7 +18,7 @@ const ALIGNMENT: usize = 64;
 ///
 /// # Errors
 /// [`Error::Io`] when the file cannot be read; [`Error::Config`] when it is no `.npy` file of version 1 to 3 with one or two
-/// dimensions of little-endian `f32` in C order.
+/// dimensions of little-endian `f32`.
 pub fn read(path: &Path) -> Result<Matrix> {
     let bytes = std::fs::read(path).map_err(|cause| Error::io("read", path, cause))?;
     parse(&bytes).map_err(|reason| Error::Config { path: path.to_owned(), reason })
@@ -32,10 +33,7 @@ pub fn write(path: &Path, matrix: &Matrix) -> Result<()> {
 }
 
 /// Writes `matrix` as version 1 of the format.
-///
-/// # Errors
-/// What `out` refuses.
-pub fn write_to(out: &mut dyn io::Write, matrix: &Matrix) -> io::Result<()> {
+fn write_to(out: &mut dyn io::Write, matrix: &Matrix) -> io::Result<()> {
     let mut header =
         format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", matrix.rows(), matrix.cols());
     // Magic, version, length and the final line break stand around the header.
@@ -58,16 +56,18 @@ fn parse(bytes: &[u8]) -> std::result::Result<Matrix, String> {
         let found: String = descr.chars().take(8).collect();
         return Err(format!("values of type {found}..., expected little-endian f32 ('<f4')"));
     }
-    if !field(header, "fortran_order")?.starts_with("False") {
-        return Err("columns stored first (fortran_order), expected rows first".to_owned());
-    }
+    let columns_first = field(header, "fortran_order")?.starts_with("True");
     let (rows, cols) = shape(field(header, "shape")?)?;
     let expected = rows.checked_mul(cols).and_then(|count| count.checked_mul(4));
     if expected != Some(values.len()) {
         return Err(format!("a shape of {rows} x {cols} with {} bytes of values", values.len()));
     }
-    let data =
-        values.chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect();
+    let value = |index: usize| {
+        let place = if columns_first { index % cols * rows + index / cols } else { index };
+        let bytes = &values[4 * place..];
+        f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+    };
+    let data = (0..rows * cols).map(value).collect();
     Matrix::from_vec(rows, cols, data).map_err(|error| error.to_string())
 }
 
@@ -153,7 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn other_types_and_orders_are_refused() {
+    fn columns_may_be_stored_first() {
+        let matrix = Matrix::from_vec(2, 3, vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let mut bytes = Vec::new();
+        write_to(&mut bytes, &matrix).unwrap();
+        let at = bytes.windows(5).position(|window| window == b"False").unwrap();
+        bytes[at..at + 5].copy_from_slice(b"True ");
+        assert_eq!(parse(&bytes).unwrap().as_slice(), [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]);
+    }
+
+    #[test]
+    fn other_types_and_shapes_are_refused() {
         let replaced = |from: &[u8], to: &[u8]| {
             let mut bytes = by_numpy();
             let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
@@ -161,7 +171,6 @@ mod tests {
             parse(&bytes).unwrap_err()
         };
         assert!(replaced(b"<f4", b"<f8").contains("f8"));
-        assert!(replaced(b"False", b"True ").contains("fortran_order"));
         assert!(replaced(b"(1, 3)", b"(1, 4)").contains("1 x 4"));
         assert!(replaced(b"(1, 3)", b"(1,1,3)").contains("dimensions"));
     }

@@ -10,6 +10,9 @@ use crate::symbols::{SymbolId, SymbolTable};
 /// More symbols than any label set has; keeps the square of them within memory.
 const MOST_SYMBOLS: usize = 4096;
 
+/// More combinations of values than the variables of one rule have; keeps their product within memory.
+const MOST_COMBINATIONS: usize = 1_000_000;
+
 /// Every symbol.
 const ALL: &str = "*";
 
@@ -178,6 +181,12 @@ impl<'a> Names<'a> {
                     return Err(self.source.error(name.at, format!("variable `{{{variable}}}` is not in [vars]")));
                 }
                 used.insert(variable);
+                let counts = used.iter().map(|variable| self.vars[variable].len());
+                if counts.fold(1, usize::saturating_mul) > MOST_COMBINATIONS {
+                    let reason =
+                        format!("the variables up to here have more than {MOST_COMBINATIONS} combinations of values");
+                    return Err(self.source.error(name.at, reason));
+                }
             }
         }
         let mut all = vec![vec![]];

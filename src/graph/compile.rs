@@ -6,6 +6,7 @@ use super::Graph;
 use super::lattice::{Lattice, Link, MOST_ARCS, too_large};
 use super::ngram::{HistoryId, Ngram};
 use super::spec::GraphSpec;
+use crate::error::require;
 use crate::symbols::SymbolId;
 use crate::{Error, Result};
 
@@ -13,12 +14,21 @@ impl GraphSpec {
     /// The graph of every legal sequence, with the n-gram that `[lm]` names, if it names one.
     ///
     /// # Errors
-    /// Those of reading the n-gram, and those of [`GraphSpec::compile_with`].
+    /// Those of reading the n-gram; [`Error::GraphFile`] at `[lm]`, or at `[topology.default]` without one, when the graph would
+    /// be too large or the n-gram leaves no legal sequence.
     pub fn compile(&self) -> Result<Graph> {
-        let Some(lm) = self.lm() else { return self.compile_with(None) };
-        let text = std::fs::read_to_string(&lm.path).map_err(|source| Error::io("read", &lm.path, source))?;
-        let ngram = Ngram::parse_arpa(&lm.path, &text, self.symbols())?;
-        self.compile_with(Some((&ngram, lm.scale)))
+        let graph = match self.lm() {
+            None => self.compile_with(None),
+            Some(lm) => {
+                let text = std::fs::read_to_string(&lm.path).map_err(|source| Error::io("read", &lm.path, source))?;
+                let ngram = Ngram::parse_arpa(&lm.path, &text, self.symbols())?;
+                self.compile_with(Some((&ngram, lm.scale)))
+            }
+        };
+        graph.map_err(|error| match error {
+            Error::Other(reason) => self.size_error(reason),
+            other => other,
+        })
     }
 
     /// The graph of every legal sequence, without the n-gram of `[lm]` but with `lm`: an n-gram and the factor on its scores.
@@ -38,10 +48,7 @@ impl GraphSpec {
         if ngram.symbols() != self.symbols() {
             return Err(Error::Other("the n-gram and the graph have different symbols".into()));
         }
-        if !(scale.is_finite() && scale >= 0.0) {
-            let expected = "a finite number of 0 or more";
-            return Err(Error::Setting { key: "scale of the n-gram", value: scale.to_string(), expected });
-        }
+        require(scale.is_finite() && scale >= 0.0, "scale of the n-gram", scale, "a finite number of 0 or more")?;
         let mut histories = Histories { spec: self, ngram, scale, places: BTreeMap::new(), net: Lattice::default() };
         histories.expand()?;
         let none = || Error::Other("the n-gram gives every legal sequence of the graph probability 0".into());
@@ -113,14 +120,15 @@ impl Histories<'_> {
             true => (self.ngram.score(history, symbol), self.ngram.next(history, symbol)),
             false => (0.0, history),
         };
-        if !score.is_finite() {
+        let fixed = self.scale * score;
+        if !fixed.is_finite() {
             return None;
         }
         let segment = *self.places.entry((after, symbol)).or_insert_with(|| {
             open.push((after, symbol));
             self.net.segment(symbol, None)
         });
-        Some((segment, self.scale * score))
+        Some((segment, fixed))
     }
 }
 

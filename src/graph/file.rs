@@ -84,7 +84,7 @@ impl GraphFile {
             name: top.get("name").map_or(Ok(String::new()), |v| source.name(v, "a string").map(|name| name.text))?,
             optional: top.get("optional").map_or(Ok(vec![]), |v| source.names(v))?,
             vars: top.get("vars").map_or(Ok(vec![]), |v| groups(source, v))?,
-            classes: groups(source, top.need("classes", "the file")?)?,
+            classes: classes(source, top.need("classes", "the file")?)?,
             start: side(source, boundary.need("start", "[boundary]")?)?,
             end: side(source, boundary.need("end", "[boundary]")?)?,
             allow: rules(source, top.get("allow"), "[[allow]]", &["from", "to", "weight"])?,
@@ -107,6 +107,15 @@ fn check_format(source: &Source, top: &Table) -> Result<()> {
 fn groups(source: &Source, value: &Value) -> Result<Vec<Group>> {
     let table = source.any_table(value)?;
     table.entries.iter().map(|(name, value)| Ok(Group { name: name.clone(), members: source.names(value)? })).collect()
+}
+
+fn classes(source: &Source, value: &Value) -> Result<Vec<Group>> {
+    match groups(source, value)? {
+        none if none.is_empty() => {
+            Err(source.error(value.span().start, "[classes] is empty: expected NAME = [SYMBOLS]"))
+        }
+        classes => Ok(classes),
+    }
 }
 
 fn side(source: &Source, value: &Value) -> Result<Side> {

@@ -282,6 +282,13 @@ mod tests {
     }
 
     #[test]
+    fn only_arpabet_stress_is_stripped() {
+        let kept = ["er2", "AO3", "B1", "AN1", "a1", "1", "AH", "AH01"];
+        assert_eq!(kept.map(without_stress), kept);
+        assert_eq!(["AH0", "ER1", "AXR2"].map(without_stress), ["AH", "ER", "AXR"]);
+    }
+
+    #[test]
     fn possessives_and_plurals_are_derived() {
         let cases = [
             ("bushes", "B UH SH IH Z"),

@@ -71,6 +71,9 @@ pub struct Weights(pub Vec<f32>);
 
 impl Weights {
     /// The weight of `transition`; 0 for [`TransitionId::NONE`].
+    ///
+    /// # Panics
+    /// When `transition` is of another graph, which has more of them.
     pub fn get(&self, transition: TransitionId) -> f32 {
         if transition.is_some() { self.0[transition.index()] } else { 0.0 }
     }
@@ -261,18 +264,20 @@ impl GraphBuilder {
     /// Lays the graph out.
     ///
     /// # Errors
-    /// [`Error::Other`] when two arcs join the same two states, a boundary is doubled, or an index is out of range.
+    /// [`Error::Other`] when two arcs join the same two states, a boundary is doubled, an index is out of range, or a fixed weight
+    /// is not finite.
     pub fn build(mut self) -> Result<Graph> {
         self.check()?;
         self.arcs.sort_by_key(|(from, arc)| (*from, arc.to));
         self.starts.sort_by_key(|start| start.state);
         self.finals.sort_by_key(|end| end.state);
-        if self.arcs.windows(2).any(|pair| (pair[0].0, pair[0].1.to) == (pair[1].0, pair[1].1.to)) {
-            return Err(Error::Other("two arcs join the same two states".into()));
+        if let Some(pair) = self.arcs.windows(2).find(|pair| (pair[0].0, pair[0].1.to) == (pair[1].0, pair[1].1.to)) {
+            let (from, to) = (pair[0].0, pair[0].1.to);
+            return Err(Error::Other(format!("two arcs lead from state {from} to state {to}: expected one at most")));
         }
         let doubled = |ends: &[Boundary]| ends.windows(2).any(|pair| pair[0].state == pair[1].state);
         if doubled(&self.starts) || doubled(&self.finals) {
-            return Err(Error::Other("a state is given as start or end twice".into()));
+            return Err(Error::Other("a state is given twice as a start or as an end: expected once at most".into()));
         }
         let sources: Vec<StateId> = self.arcs.iter().map(|(from, _)| *from).collect();
         let arcs: Vec<Arc> = self.arcs.iter().map(|(_, arc)| *arc).collect();
@@ -302,11 +307,9 @@ impl GraphBuilder {
         let fine = self.states.iter().all(|s| s.pdf.index() < self.pdfs && s.symbol.index() < self.symbols.len())
             && self.arcs.iter().all(|(from, a)| state_ok(*from) && state_ok(a.to) && weight_ok(a.transition, a.fixed))
             && ends.into_iter().all(|end| state_ok(end.state) && weight_ok(end.transition, end.fixed));
-        if fine {
-            Ok(())
-        } else {
-            Err(Error::Other("the graph refers to a state, pdf or weight that does not exist".into()))
-        }
+        let reason =
+            "the graph names a state, pdf, symbol or weight that does not exist, or a fixed weight is not finite";
+        if fine { Ok(()) } else { Err(Error::Other(reason.into())) }
     }
 }
 

@@ -9,6 +9,7 @@ mod arpa;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::error::require;
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
 
@@ -26,10 +27,13 @@ impl HistoryId {
     }
 }
 
+/// Longer contexts are hardly ever seen again, and take memory for each place of each sequence.
+const MOST_ORDER: usize = 16;
+
 /// How an n-gram is estimated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NgramOptions {
-    /// Symbols that a probability depends on, its own one included: 2 for a bigram. 1 or more.
+    /// Symbols that a probability depends on, its own one included: 2 for a bigram. 1 to 16.
     pub order: usize,
     /// A history seen fewer times than this is left out, and what follows it is scored by the shorter one. 0 and 1 keep all.
     pub min_history_count: u64,
@@ -45,12 +49,9 @@ impl NgramOptions {
     /// Checks the ranges.
     ///
     /// # Errors
-    /// [`Error::Setting`] when the order is 0.
+    /// [`Error::Setting`] when the order is out of range.
     pub fn check(&self) -> Result<()> {
-        match self.order {
-            0 => Err(Error::Setting { key: "order", value: "0".into(), expected: "an n-gram order of 1 or more" }),
-            _ => Ok(()),
-        }
+        require((1..=MOST_ORDER).contains(&self.order), "order", self.order, "an n-gram order from 1 to 16")
     }
 }
 
@@ -406,8 +407,11 @@ mod tests {
 
     #[test]
     fn nothing_to_estimate_from_is_an_error() {
-        let options = NgramOptions { order: 0, ..NgramOptions::default() };
-        assert!(Ngram::estimate(&options, &table(), &[vec![]]).unwrap_err().to_string().contains("order = 0"));
+        for order in [0, 17, usize::MAX] {
+            let options = NgramOptions { order, ..NgramOptions::default() };
+            let error = Ngram::estimate(&options, &table(), &[vec![]]).unwrap_err().to_string();
+            assert!(error.contains(&format!("order = {order}")), "{error}");
+        }
         assert!(Ngram::estimate(&NgramOptions::default(), &table(), &[]).is_err());
         let only_empty = Ngram::estimate(&NgramOptions::default(), &table(), &[vec![]]).unwrap();
         assert!(only_empty.log_probability(&[]).abs() < 1e-6);

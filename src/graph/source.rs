@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::{Error, Result};
+use crate::{Error, Result, error};
 
 /// A value of the file with its place.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
@@ -28,15 +28,15 @@ pub(super) struct Source {
 
 impl Source {
     pub fn new(path: &Path, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned() }
+        Self { path: path.to_owned(), text: without_mark(text).to_owned() }
     }
 
     /// Reads the file at `path`.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
-        String::from_utf8(bytes).map(|text| Self { path: path.to_owned(), text }).map_err(|bad| {
+        String::from_utf8(bytes).map(|text| Self::new(path, &text)).map_err(|bad| {
             let valid = String::from_utf8_lossy(&bad.as_bytes()[..bad.utf8_error().valid_up_to()]).into_owned();
-            Self { path: path.to_owned(), text: valid.clone() }.error(valid.len(), "the file is not UTF-8 from here on")
+            Self::new(path, &valid).error(valid.len(), "the file is not UTF-8 from here on")
         })
     }
 
@@ -48,9 +48,7 @@ impl Source {
 
     /// One-based line, and column in characters, of byte `at`.
     pub fn place(&self, at: usize) -> (usize, usize) {
-        let before = self.text.get(..at).unwrap_or(&self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        error::place(&self.text, at)
     }
 
     /// The whole file as a table of `keys`.
@@ -156,6 +154,11 @@ impl<'a> Table<'a> {
     pub fn need(&self, key: &str, title: &str) -> Result<&Value<'a>> {
         self.get(key).ok_or_else(|| self.source.error(self.at, format!("{title} has no `{key}`")))
     }
+}
+
+/// `text` without the byte order mark that some editors put first, which would shift every place.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 fn in_file_order<'a>(table: DeTable<'a>) -> Vec<(Name, Value<'a>)> {

@@ -59,8 +59,8 @@ use super::source::Source;
 use super::topology::{self, Topology};
 use super::transitions::{TransitionRole, Transitions};
 use super::{Weights, check};
-use crate::Result;
 use crate::symbols::{PdfId, SymbolId, SymbolTable, TransitionId};
+use crate::{Error, Result};
 
 /// The n-gram that a graph file names in `[lm]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +85,8 @@ pub struct GraphSpec {
     successors: Successors,
     optional: Vec<SymbolId>,
     lm: Option<LmSpec>,
+    /// The byte at which the file says what makes the graph large: its `[lm]`, else its `[topology.default]`.
+    size_at: usize,
     pub(super) parameters: Transitions,
 }
 
@@ -92,9 +94,8 @@ impl GraphSpec {
     /// Reads and checks the graph file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io) when it cannot be read, [`Error::GraphFile`](crate::Error::GraphFile) with line and
-    /// column when it is not right: TOML, an unknown key or name, a value out of range, a pair with two weights, a symbol with
-    /// two topologies or on no legal sequence.
+    /// [`Error::Io`] when it cannot be read, [`Error::GraphFile`] with line and column when it is not right: TOML, an unknown key
+    /// or name, a value out of range, a pair with two weights, a symbol with two topologies or on no legal sequence.
     pub fn read(path: &Path) -> Result<Self> {
         Self::from_source(Source::read(path)?)
     }
@@ -129,6 +130,7 @@ impl GraphSpec {
             name: file.name,
             symbols: Shared::new(symbols),
             first_pdf: running_sum(topologies.iter().map(Topology::states)),
+            size_at: file.lm.as_ref().map_or(&file.default_topology.name, |lm| &lm.file).at,
             lm: file.lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale }),
             topologies,
             starts,
@@ -140,6 +142,11 @@ impl GraphSpec {
         };
         check::sound(&spec, &source, check::Places { start: file.start.at, end: file.end.at, symbols: &places })?;
         Ok(spec)
+    }
+
+    /// The error of a graph that the file makes too large, or that its n-gram leaves empty.
+    pub(super) fn size_error(&self, reason: String) -> Error {
+        self.source.error(self.size_at, reason)
     }
 
     /// The file's text, to keep it with a model.

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::require;
 use crate::graph::{GraphSpec, TransitionRole, Weights};
 use crate::symbols::{SymbolId, TransitionId};
 use crate::{Error, Result};
@@ -65,10 +66,7 @@ impl TransitionRows {
     /// make what was not seen impossible: impossible is what the graph has no arc for.
     pub fn normalise(&self, counts: &[f64], smoothing: f64) -> Result<Weights> {
         self.check(counts.len())?;
-        if !(smoothing.is_finite() && smoothing > 0.0) {
-            let value = smoothing.to_string();
-            return Err(Error::Setting { key: "smoothing", value, expected: "a count above 0" });
-        }
+        require(smoothing.is_finite() && smoothing > 0.0, "smoothing", smoothing, "a count above 0")?;
         let mut weights = Weights(vec![0.0; self.transitions]);
         for row in &self.rows {
             let total: f64 = row.all().map(|transition| counts[transition] + smoothing).sum();

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::counting::TransitionRows;
 use crate::dp::{Plan, PlanOptions, SegmentSpan, segments, viterbi};
 use crate::emission::{DiagonalMixtures, Emissions, MixtureUpdate, SplitTarget};
+use crate::error::require;
 use crate::graph::{Graph, GraphSpec, Weights};
 use crate::matrix::Matrix;
 use crate::symbols::{PdfId, StateId, SymbolId};
@@ -42,7 +43,7 @@ pub struct GmmConfig {
     pub realign: Vec<usize>,
     /// Gaussians of all pdfs together at the end of splitting; every pdf has at least one.
     pub gaussians: usize,
-    /// The last iteration that splits; Gaussians grow evenly until then. 0 is never.
+    /// The last iteration that splits, before the last one of all; Gaussians grow evenly until then. 0 is never.
     pub last_split: usize,
     /// Pdfs get Gaussians in proportion to frames to this power, 0 to 1.
     pub occupancy_power: f64,
@@ -73,18 +74,16 @@ impl GmmConfig {
     /// # Errors
     /// [`Error::Setting`] names the first that is not.
     pub fn check(&self) -> Result<()> {
-        let setting = |fine: bool, key, value: &dyn ToString, expected| match fine {
-            true => Ok(()),
-            false => Err(Error::Setting { key, value: value.to_string(), expected }),
-        };
         let (power, floor) = (self.occupancy_power, self.variance_floor);
         let least = self.min_occupancy;
-        setting(self.iterations > 0, "iterations", &self.iterations, "a whole number from 1")?;
-        setting(self.gaussians > 0, "gaussians", &self.gaussians, "a whole number from 1")?;
-        setting(self.last_split <= self.iterations, "last_split", &self.last_split, "at most the iterations")?;
-        setting((0.0..=1.0).contains(&power), "occupancy_power", &power, "a number from 0 to 1")?;
-        setting(least.is_finite() && least > 0.0, "min_occupancy", &least, "a number above 0")?;
-        setting(floor > 0.0 && floor < 1.0, "variance_floor", &floor, "a number above 0 and below 1")
+        require(self.iterations > 0, "iterations", self.iterations, "a whole number from 1")?;
+        let gaussians = (1..=MOST_GAUSSIANS).contains(&self.gaussians);
+        require(gaussians, "gaussians", self.gaussians, "a whole number from 1 to 1000000")?;
+        let trained = self.last_split < self.iterations;
+        require(trained, "last_split", self.last_split, "less than the iterations, so that the last split is trained")?;
+        require((0.0..=1.0).contains(&power), "occupancy_power", power, "a number from 0 to 1")?;
+        require(least.is_finite() && least > 0.0, "min_occupancy", least, "a number above 0")?;
+        require(floor > 0.0 && floor < 1.0, "variance_floor", floor, "a number above 0 and below 1")
     }
 
     /// Gaussians wanted after `iteration`, when the flat start had `pdfs`.
@@ -265,7 +264,8 @@ impl GmmTrainer {
         let unit = flat(&vec![0.0; dim], &vec![1.0; dim])?;
         let sums = Pass { model: &unit, examples, assignment: Assignment::Kept }.collect(fates)?;
         refuse_nothing(examples, fates, sums.frames)?;
-        let (mean, variance) = sums.mixtures.pooled().expect("there are frames");
+        let too_large = || Error::Other("the features of every frame are too large to train on: normalise them".into());
+        let (mean, variance) = sums.mixtures.pooled().ok_or_else(too_large)?;
         let variance: Vec<f32> = variance.into_iter().map(|v| v.max(LEAST_VARIANCE)).collect();
         let variance_floor = variance.iter().map(|v| v * self.config.variance_floor as f32).collect();
         let global = flat(&mean, &variance)?;
@@ -291,6 +291,9 @@ impl GmmTrainer {
         mixtures.split(&sums.mixtures.pdf_occupancy(), target)
     }
 }
+
+/// More Gaussians than any set of recordings can train.
+const MOST_GAUSSIANS: usize = 1_000_000;
 
 /// Least frames of a Gaussian after the flat start; with more, Kaldi's recipe warns, rare phones never align properly.
 const FLAT_OCCUPANCY: f64 = 3.0;

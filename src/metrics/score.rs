@@ -172,8 +172,8 @@ struct Labels<'a> {
 
 impl<'a> Labels<'a> {
     fn new(options: &'a ScoreOptions) -> Self {
-        let (reference, hypothesis) = Default::default();
-        Self { options, table: SymbolTable::new(), reference, hypothesis, notes: LabelNotes::default() }
+        let (table, notes) = (SymbolTable::new(), LabelNotes::default());
+        Self { options, table, reference: BTreeSet::new(), hypothesis: BTreeSet::new(), notes }
     }
 
     fn reference(&mut self, slots: &ReferenceSlots) -> Vec<Vec<Vec<SymbolId>>> {

@@ -72,13 +72,6 @@ fn the_pronunciation_that_was_said_counts() {
 }
 
 #[test]
-fn only_arpabet_stress_is_stripped() {
-    let kept = ["er2", "AO3", "B1", "a1", "1", "AH", "AH01"];
-    assert_eq!(kept.map(without_stress), kept);
-    assert_eq!(["AH0", "ER1", "AXR2"].map(without_stress), ["AH", "ER", "AXR"]);
-}
-
-#[test]
 fn what_cannot_be_scored_is_refused() {
     let options = ScoreOptions::default();
     let message = |references: &[Reference]| score(references, &hypotheses(&[]), &options).unwrap_err().to_string();

@@ -301,7 +301,7 @@ mod models {
         dir.edit("model/graph.toml", "min_frames = 1", "min_frames = 2");
         assert_eq!(
             refused(&dir),
-            "model: graph.toml: the network scores 6 pdfs but the graph uses 12: they must be trained for each other"
+            "model: graph.toml: the acoustic model scores 6 pdfs but the graph uses 12: they must be trained for each other"
         );
     }
 
@@ -444,7 +444,7 @@ mod settings {
             ("bottleneck = 16", "bottleneck = 0", "bottleneck = 0: expected a width from 1 to 16384"),
             ("mel_bins = 20", "mel_bins = 2", "mel_bins = 2: expected 3 to 1024"),
             ("epochs = 5", "epochs = 0", "epochs = 0: expected at least 1"),
-            ("gaussians = 40", "gaussians = 0", "gaussians = 0: expected a whole number from 1"),
+            ("gaussians = 40", "gaussians = 0", "gaussians = 0: expected a whole number from 1 to 1000000"),
             ("order = 2", "order = 0", "ngram.order = 0: expected at least 1"),
         ];
         for (from, to, message) in cases {

@@ -11,7 +11,6 @@ use senone::graph::ngram::{Ngram, NgramOptions};
 use senone::symbols::SymbolTable;
 
 /// The folder of the real data; prints why the test is skipped when there is none.
-#[allow(clippy::print_stdout)] // not in a test by name, but for tests only
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("SENONE_SHARED").map(|shared| PathBuf::from(shared).join("data"));
     if folder.is_none() {

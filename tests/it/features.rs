@@ -1,13 +1,12 @@
 //! Features against outside numbers: `tests/data/golden`, see the README there.
-#![allow(clippy::unwrap_used, reason = "a test that unwraps fails at the right line")]
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use senone::features::{FeatureConfig, FeatureKind, Window, extract};
+use senone::formats::npy;
 use senone::matrix::Matrix;
 
-fn data(name: &str) -> std::path::PathBuf {
+fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
@@ -16,22 +15,8 @@ fn samples() -> Vec<f32> {
     reader.samples::<i16>().map(|sample| f32::from(sample.unwrap()) / 32_768.0).collect()
 }
 
-/// A version 1 `.npy` of little-endian f32 with two dimensions.
 fn golden(name: &str) -> Matrix {
-    let bytes = fs::read(data("golden").join(format!("{name}.npy"))).unwrap();
-    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
-    let header = std::str::from_utf8(&bytes[10..start]).unwrap();
-    assert!(header.contains("'<f4'"), "{header}");
-    let shape = header.split_once('(').unwrap().1.split_once(')').unwrap().0;
-    let (rows, cols) = shape.split_once(", ").unwrap();
-    let (rows, cols) = (rows.parse().unwrap(), cols.parse().unwrap());
-    let values = bytes[start..].chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap()));
-    let values: Vec<f32> = values.collect();
-    let by_rows = match header.contains("'fortran_order': True") {
-        true => (0..rows * cols).map(|index| values[index % cols * rows + index / cols]).collect(),
-        false => values,
-    };
-    Matrix::from_vec(rows, cols, by_rows).unwrap()
+    npy::read(&data("golden").join(format!("{name}.npy"))).unwrap()
 }
 
 fn largest(found: &Matrix, expected: &Matrix, difference: impl Fn(f32, f32) -> f32) -> f32 {

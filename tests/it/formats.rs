@@ -1,8 +1,5 @@
 //! Alignments written as files and read back by other means.
 
-// A helper that unwraps fails at the right line, as a test does.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 
 use senone::alignment::{Alignment, Segment, Tier};

@@ -36,6 +36,7 @@ const BAD: &[(&str, &str)] = &[
     ("class-default", "11:1: a class cannot be named `default`: `default` and braces have a meaning of their own"),
     ("class-empty", "11:1: class `stop` has no members"),
     ("class-is-symbol", "11:1: `stop` names a class and its own member: a name is a symbol or a class, never both"),
+    ("class-none", "8:1: [classes] is empty: expected NAME = [SYMBOLS]"),
     ("class-number", "11:14: expected a name in quotes, found 3"),
     ("class-star", "11:14: `*` is every symbol: it stands in rules and boundaries, not in [classes]"),
     ("end-empty", "16:7: `end` names no symbol: no sequence may end"),
@@ -77,6 +78,7 @@ const BAD: &[(&str, &str)] = &[
     ("topology-two", "34:11: [topology.vowel] and [topology.speech] both hold symbol `a1`"),
     ("topology-unknown", "32:11: `pauses` is neither a symbol nor a class of [classes]"),
     ("variable-brace", r#"10:10: "a{tone": braces come in pairs, as in "B-{type}""#),
+    ("variable-combinations", "16:21: the variables up to here have more than 1000000 combinations of values"),
     ("variable-empty", "6:1: variable `tone` has no values"),
     ("variable-twice", r#"6:19: "1": a variable's values are different texts without braces"#),
     ("variable-undefined", "10:10: variable `{tones}` is not in [vars]"),
@@ -109,6 +111,27 @@ fn damaged_files_do_not_crash() {
     let accepted = cut.chain(short).filter(|text| GraphSpec::parse(text).is_ok()).count();
     assert!(accepted > 0 && accepted < text.len() / 2);
     assert!(GraphSpec::parse("").is_err());
+}
+
+/// What TOML allows in the way of writing is read, and places are counted as an editor shows them.
+#[test]
+fn numbers_and_places_are_those_of_toml() {
+    let text = std::fs::read_to_string(root("tests/data/graphs/small.toml")).unwrap();
+    let with = |from: &str, to: &str| GraphSpec::parse(&text.replace(from, to));
+    for (written, weight) in [("-1_0.5", -10.5), ("+2", 2.0), ("-3", -3.0), ("1e1", 10.0), ("-0.0", 0.0)] {
+        let spec = with("weight = -2.0", &format!("weight = {written}")).unwrap();
+        let [a, sil] = ["a1", "sil"].map(|name| spec.symbols().get(name).unwrap());
+        assert!(spec.successors(a).contains(&(sil, weight)), "{written}: {:?}", spec.successors(a));
+    }
+    for written in ["1_2", "0xc", "0o14", "0b1100"] {
+        let spec = with("min_frames = 3", &format!("min_frames = {written}")).unwrap();
+        assert_eq!(spec.topology(spec.symbols().get("sil").unwrap()).min_frames(), 12, "{written}");
+    }
+    let message = |text: &str| GraphSpec::parse(text).unwrap_err().to_string();
+    assert!(message("\u{feff}format = 2").starts_with("graph.toml:1:10: expected 1"));
+    assert!(message("format = 1\r\nname = \"é\" x").starts_with("graph.toml:2:12: not valid TOML"));
+    let deep = format!("format = {}", "[".repeat(100_000));
+    assert!(message(&deep).starts_with("graph.toml:1:"));
 }
 
 #[test]
@@ -184,6 +207,10 @@ fn an_n_gram_is_found_beside_the_graph_file() {
     assert_eq!(graph.all_arcs(), same.all_arcs());
     assert!(graph.all_arcs().iter().any(|arc| arc.fixed < 0.0));
     assert!(spec.compile_with(None).unwrap().all_arcs().iter().all(|arc| arc.fixed == 0.0));
+
+    std::fs::write(folder.path().join("phones.arpa"), arpa.replace("-0.5\t</s>", "-99\t</s>")).unwrap();
+    let error = spec.compile().unwrap_err().to_string();
+    assert!(error.contains("graph.toml:36:8: the n-gram gives every legal sequence"), "{error}");
 }
 
 #[test]

@@ -14,6 +14,8 @@ const END: &str = "</s>";
 const UNKNOWN: &str = "<unk>";
 /// What the format writes for the logarithm of zero.
 const LOG10_ZERO: f64 = -99.0;
+/// No back-off weight is larger.
+const LOG10_LARGEST: f64 = 99.0;
 
 impl Ngram {
     /// The model as an ARPA file. Entries are in symbol order; the same model gives the same bytes.
@@ -239,8 +241,11 @@ impl Reader<'_> {
     fn natural_log(&self, field: &str) -> Result<f32> {
         match field.parse::<f64>() {
             Ok(log10) if log10 <= LOG10_ZERO => Ok(f32::NEG_INFINITY),
-            Ok(log10) if log10.is_finite() => Ok((log10 * LN_10) as f32),
-            _ => Err(self.error(format!("'{field}' is not a number: expected a base-10 logarithm"))),
+            Ok(log10) if log10 <= LOG10_LARGEST => Ok((log10 * LN_10) as f32),
+            _ => {
+                Err(self
+                    .error(format!("'{field}' is not a number up to {LOG10_LARGEST}: expected a base-10 logarithm")))
+            }
         }
     }
 }
@@ -317,6 +322,7 @@ mod tests {
             (SMALL.replace("-0.2 a b", "-0.2 a"), "lm.arpa:15: 2 fields"),
             (SMALL.replace("-0.2 a b", "x a b"), "lm.arpa:15: 'x' is not a number"),
             (SMALL.replace("-0.2 a b", "NaN a b"), "lm.arpa:15: 'NaN' is not a number"),
+            (SMALL.replace("a -0.1", "a 1e300"), "lm.arpa:9: '1e300' is not a number up to 99"),
             (SMALL.replace("-0.2 a b", "0.2 a b"), "lm.arpa:15: the log10 probability 0.2 is above 0"),
             (SMALL.replace("-0.5 a </s>", "-0.5 a b"), "lm.arpa:16: this n-gram is listed twice"),
             (SMALL.replace("-0.2 a b", "-0.2 a <s>"), "lm.arpa:15: <s> can only be the first"),

@@ -10,8 +10,8 @@ use crate::{Error, Result};
 /// the graph has one and there are frames enough, and equal dwelling in each state that has a self-loop.
 ///
 /// # Errors
-/// [`Error::NoPath`] when the shortest path has more than `frames` states, [`Error::Other`] when the frames cannot be filled
-/// because no state on the path has a self-loop.
+/// [`Error::NoPath`] when the shortest path has more than `frames` states; [`Error::Transcript`] when the frames cannot be filled
+/// because no state on the path has a self-loop, or when there is no path.
 pub(super) fn equal_path(graph: &Graph, silence: &[SymbolId], frames: usize) -> Result<Vec<StateId>> {
     let silent = |end: &&Boundary| silence.contains(&graph.state(end.state).symbol);
     let (starts, finals) = (all(graph.starts()), all(graph.finals()));
@@ -20,9 +20,10 @@ pub(super) fn equal_path(graph: &Graph, silence: &[SymbolId], frames: usize) -> 
     let choices =
         [(&quiet_starts, &quiet_finals), (&quiet_starts, &finals), (&starts, &quiet_finals), (&starts, &finals)];
     let paths = choices.iter().filter_map(|(from, to)| shortest(graph, from, to));
-    match paths.into_iter().find(|path| path.len() <= frames) {
-        Some(path) => stretch(graph, &path, frames),
-        None => Err(Error::NoPath { frames, need_at_least: graph.shortest_path_frames().unwrap_or(usize::MAX) }),
+    match (paths.into_iter().find(|path| path.len() <= frames), graph.shortest_path_frames()) {
+        (Some(path), _) => stretch(graph, &path, frames),
+        (None, Some(need_at_least)) => Err(Error::NoPath { frames, need_at_least }),
+        (None, None) => Err(Error::Transcript { reason: "no start of its graph leads to an end".into() }),
     }
 }
 
@@ -72,7 +73,7 @@ fn stretch(graph: &Graph, path: &[StateId], frames: usize) -> Result<Vec<StateId
     let holding = path.iter().filter(|&&state| holds(state)).count();
     if holding == 0 && spare > 0 {
         let reason = format!("{frames} search frames cannot be spread over {} states without self-loops", path.len());
-        return Err(Error::Other(reason));
+        return Err(Error::Transcript { reason });
     }
     let mut states = Vec::with_capacity(frames);
     let mut held = 0;
@@ -122,6 +123,20 @@ mod tests {
         assert_eq!(symbols(&graph, &path), [1, 1, 1, 2, 2, 2]);
         let found = equal_path(&graph, &[SymbolId(0)], 5);
         assert!(matches!(found, Err(Error::NoPath { frames: 5, need_at_least: 6 })));
+    }
+
+    #[test]
+    fn frames_that_nothing_can_hold_are_a_fault_of_the_transcript() {
+        let text = "format = 1\n[classes]\nall = ['a']\n[boundary]\nstart = 'a'\nend = 'a'\n[[allow]]\nfrom = 'a'\nto = 'a'\n\
+            [topology.default]\nstates = 2\nself_loop = false\n";
+        let graph = GraphSpec::parse(text).unwrap().transcript(&[SymbolId(0)]).unwrap();
+        assert_eq!(equal_path(&graph, &[], 2).unwrap().len(), 2);
+        assert!(matches!(equal_path(&graph, &[], 1), Err(Error::NoPath { frames: 1, need_at_least: 2 })));
+        let error = equal_path(&graph, &[], 3).unwrap_err();
+        assert!(
+            matches!(error, Error::Transcript { .. }) && error.to_string().starts_with("3 search frames"),
+            "{error}"
+        );
     }
 
     #[test]

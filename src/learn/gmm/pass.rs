@@ -92,7 +92,9 @@ impl<'a> Pass<'a> {
 /// The reason to skip an utterance; an error that is not the utterance's own comes back as an error.
 pub(super) fn of_utterance(error: Error) -> Result<String> {
     match error {
-        Error::NoPath { .. } | Error::Impossible { .. } | Error::NotFinite { .. } => Ok(error.to_string()),
+        Error::NoPath { .. } | Error::Impossible { .. } | Error::NotFinite { .. } | Error::Transcript { .. } => {
+            Ok(error.to_string())
+        }
         other => Err(other),
     }
 }

@@ -192,10 +192,21 @@ fn nothing_to_train_on_is_an_error_with_its_cause() {
 }
 
 #[test]
+fn features_beyond_any_likelihood_are_an_error() {
+    let mut corpus = corpus(2);
+    corpus.iter_mut().for_each(|utterance| utterance.frames.as_mut_slice().fill(1e30));
+    let examples: Vec<GmmExample> = corpus.iter().map(Utterance::example).collect();
+    let trainer = GmmTrainer::new(config(EmKind::Viterbi), &spec()).unwrap();
+    let found = trainer.train(&examples, &mut |_| ()).unwrap_err().to_string();
+    assert!(found.contains("too large to train on"), "{found}");
+}
+
+#[test]
 fn settings_out_of_range_are_named() {
     assert!(GmmConfig::default().check().is_ok());
     let found = GmmConfig { variance_floor: 0.0, ..GmmConfig::default() }.check().unwrap_err().to_string();
     assert_eq!(found, "variance_floor = 0: expected a number above 0 and below 1");
     assert!(GmmConfig { iterations: 0, ..GmmConfig::default() }.check().is_err());
-    assert!(GmmConfig { last_split: 99, ..GmmConfig::default() }.check().is_err());
+    assert!(GmmConfig { last_split: 24, ..GmmConfig::default() }.check().is_err());
+    assert!(GmmConfig { gaussians: usize::MAX, ..GmmConfig::default() }.check().is_err());
 }
