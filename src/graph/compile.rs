@@ -52,7 +52,8 @@ impl GraphSpec {
         let mut histories = Histories { spec: self, ngram, scale, places: BTreeMap::new(), net: Lattice::default() };
         histories.expand()?;
         let none = || Error::Other("the n-gram gives every legal sequence of the graph probability 0".into());
-        histories.net.trimmed().ok_or_else(none)?.expand(self)
+        let net = histories.net;
+        net.trimmed().ok_or_else(none)?.expand(self)
     }
 
     /// One segment a symbol: the last symbol is all the history there is.

@@ -67,7 +67,7 @@ impl Lattice {
     }
 
     /// The part that lies on some way from a start to an end; `None` when there is no such way.
-    pub fn trimmed(&self) -> Option<Self> {
+    pub fn trimmed(self) -> Option<Self> {
         let mut place = vec![None; self.segments.len()];
         let mut kept = Self::default();
         for (segment, (reached, ending)) in self.reached().into_iter().zip(self.ending()).enumerate() {
@@ -77,10 +77,10 @@ impl Lattice {
             }
         }
         let ends = |ends: &[(usize, f32)]| ends.iter().filter_map(|&(s, fixed)| Some((place[s]?, fixed))).collect();
-        let link = |link: &Link| Some(Link { from: place[link.from]?, to: place[link.to]?, fixed: link.fixed });
+        let link = |link: Link| Some(Link { from: place[link.from]?, to: place[link.to]?, fixed: link.fixed });
         kept.starts = ends(&self.starts);
         kept.ends = ends(&self.ends);
-        kept.links = self.links.iter().filter_map(link).collect();
+        kept.links = self.links.into_iter().filter_map(link).collect();
         (!kept.segments.is_empty()).then_some(kept)
     }
 
@@ -95,10 +95,11 @@ impl Lattice {
     ///
     /// A segment is a chain of its topology's positions. A one-position symbol that both dwells and may follow itself at once
     /// gets two states with the same pdf, one to enter and one to dwell in, so that at most one arc joins two states.
-    pub fn expand(&self, spec: &GraphSpec) -> Result<Graph> {
+    pub fn expand(self, spec: &GraphSpec) -> Result<Graph> {
         let repeating = self.repeating();
-        self.check_size(spec, &repeating, MOST_ARCS)?;
+        let arcs = self.check_size(spec, &repeating, MOST_ARCS)?;
         let mut builder = GraphBuilder::new(spec.symbols().clone(), spec.pdfs(), spec.transitions());
+        builder.reserve_arcs(arcs);
         let chains: Vec<Chain> = (self.segments.iter().zip(&repeating))
             .map(|(segment, &repeats)| segment.chain(spec, repeats, &mut builder))
             .collect();
@@ -120,11 +121,12 @@ impl Lattice {
                 builder.end(Boundary { state: StateId::from_index(exit), transition, fixed });
             }
         }
+        drop(self); // a large net and its graph need not both be in memory
         builder.build()
     }
 
     /// Counts the arcs before they are made: at most two from each state within segments, and one from each exit per link.
-    fn check_size(&self, spec: &GraphSpec, repeating: &[bool], most: usize) -> Result<()> {
+    fn check_size(&self, spec: &GraphSpec, repeating: &[bool], most: usize) -> Result<usize> {
         let states = |segment: usize| {
             let topology = spec.topology(self.segments[segment].symbol);
             topology.min_frames() + usize::from(splits(spec, &self.segments[segment], repeating[segment]))
@@ -132,7 +134,7 @@ impl Lattice {
         let exits = |segment: usize| 1 + usize::from(splits(spec, &self.segments[segment], repeating[segment]));
         let within: usize = (0..self.segments.len()).map(|segment| 2 * states(segment)).sum();
         let between: usize = self.links.iter().map(|link| exits(link.from)).sum();
-        if within + between > most { Err(too_large(within + between)) } else { Ok(()) }
+        if within + between > most { Err(too_large(within + between)) } else { Ok(within + between) }
     }
 }
 

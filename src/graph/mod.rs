@@ -236,6 +236,11 @@ impl GraphBuilder {
         self.arcs.push((from, arc));
     }
 
+    /// Makes room for `count` arcs.
+    pub(crate) fn reserve_arcs(&mut self, count: usize) {
+        self.arcs.reserve_exact(count);
+    }
+
     /// Makes `start.state` a legal first state.
     pub fn start(&mut self, start: Boundary) {
         self.starts.push(start);
@@ -268,7 +273,7 @@ impl GraphBuilder {
     /// is not finite.
     pub fn build(mut self) -> Result<Graph> {
         self.check()?;
-        self.arcs.sort_by_key(|(from, arc)| (*from, arc.to));
+        self.arcs.sort_unstable_by_key(|(from, arc)| (*from, arc.to));
         self.starts.sort_by_key(|start| start.state);
         self.finals.sort_by_key(|end| end.state);
         if let Some(pair) = self.arcs.windows(2).find(|pair| (pair[0].0, pair[0].1.to) == (pair[1].0, pair[1].1.to)) {
@@ -282,7 +287,7 @@ impl GraphBuilder {
         let sources: Vec<StateId> = self.arcs.iter().map(|(from, _)| *from).collect();
         let arcs: Vec<Arc> = self.arcs.iter().map(|(_, arc)| *arc).collect();
         let mut incoming: Vec<u32> = (0..arcs.len() as u32).collect();
-        incoming.sort_by_key(|&position| (arcs[position as usize].to, sources[position as usize]));
+        incoming.sort_unstable_by_key(|&position| (arcs[position as usize].to, sources[position as usize]));
         let states = self.states.len();
         Ok(Graph {
             first_arc: row_starts(states, sources.iter().copied()),

@@ -42,7 +42,7 @@ impl GraphSpec {
     pub fn transcript_of(&self, slots: &[Slot]) -> Result<Graph> {
         slots.iter().try_for_each(|slot| self.check_slot(slot))?;
         let laid = self.lay(slots)?;
-        match laid.net.trimmed() {
+        match laid.net.clone().trimmed() {
             Some(net) => net.expand(self),
             None => Err(Error::Transcript { reason: self.first_fault(&laid) }),
         }

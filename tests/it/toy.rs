@@ -67,7 +67,9 @@ fn speak(words: &[usize], speaker: usize, random: &mut Random) -> Vec<f32> {
             samples.extend(sound("SIL", voice(speaker), 1600, random));
         }
     }
-    samples.extend(sound("SIL", voice(speaker), 1600 + random.below(801), random));
+    samples.extend(sound("SIL", voice(speaker), 2080 + random.below(801), random));
+    // 236 samples of a search frame of 480: in milliseconds they are half of it, which counts as another.
+    samples.truncate(samples.len() / 480 * 480 - 480 + 236);
     samples
 }
 
