@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::alignment::{Alignment, Segment, Tier};
 use crate::bundle::{Bundle, SearchSettings};
-use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, search_widening, segments, viterbi};
+use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, search_widening};
 use crate::emission::{Emissions, LogPosteriors, hybrid};
 use crate::features::Frontend;
 use crate::graph::GraphSpec;
@@ -123,13 +123,12 @@ fn best_segments(
     emissions: &Emissions,
     options: &DecodeOptions,
 ) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
-    match options.pruning {
-        Pruning::Exact => Ok((segments(plan.graph(), &viterbi(plan, emissions)?.states), Vec::new())),
-        Pruning::Beam => {
-            let beam = BeamOptions { beam: options.settings.beam, max_active: options.settings.max_active };
-            search_widening(plan, emissions, beam)
-        }
-    }
+    let beam = match options.pruning {
+        // The path of `viterbi`, in memory that does not grow with states times frames.
+        Pruning::Exact => BeamOptions::EXACT,
+        Pruning::Beam => BeamOptions { beam: options.settings.beam, max_active: options.settings.max_active },
+    };
+    search_widening(plan, emissions, beam)
 }
 
 /// One recording on its way.
