@@ -61,9 +61,13 @@ fn walk(folder: &Path, inputs: &mut Vec<Input>) -> Result<()> {
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().map_err(io)?;
     paths.sort();
     for path in paths {
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if hidden {
+            continue;
+        }
         if path.is_dir() && !path.is_symlink() {
             walk(&path, inputs)?;
-        } else if audio::is_audio_name(&path) {
+        } else if path.is_file() && audio::is_audio_name(&path) {
             inputs.push(from_file(&path));
         }
     }

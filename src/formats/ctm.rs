@@ -46,10 +46,11 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A name or label as a CTM has it: `_` for white space, and for nothing at all.
+/// A name or label as a CTM has it: `_` for white space, for nothing at all, and before `;;`, which would begin a comment.
 pub fn one_field(text: &str) -> String {
     match text {
         "" => "_".to_owned(),
+        _ if text.starts_with(";;") => format!("_{}", text.replace(char::is_whitespace, "_")),
         _ => text.replace(char::is_whitespace, "_"),
     }
 }

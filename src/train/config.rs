@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::bundle::settings;
 use crate::features::{FeatureConfig, Normalisation};
+use crate::graph::ngram::NgramOptions;
 use crate::learn::gmm::GmmConfig;
 use crate::learn::neural::TrainerConfig;
 use crate::network::NetworkConfig;
@@ -114,7 +115,8 @@ impl TrainConfig {
         self.gmm.training.check()?;
         self.network.check()?;
         self.pass.iter().try_for_each(TrainerConfig::check)?;
-        at_least_one("ngram.order", self.ngram.order)?;
+        let NgramConfig { order, min_history_count } = self.ngram;
+        NgramOptions { order, min_history_count }.check().map_err(|error| Error::Other(format!("[ngram] {error}")))?;
         at_least_one("number of [[corpus]] tables", self.corpora.len())?;
         at_least_one("number of [[pass]] tables", self.pass.len())
     }

@@ -249,8 +249,12 @@ impl Run<'_> {
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
     fn phone_error(&self, network: Network, alignments: &Alignments) -> Result<Option<f64>> {
         let bundle = Arc::new(self.bundle(network, alignments)?);
-        let aligned = |example: &&Example| alignments.get(&example.name).is_some(); // else it may be too short for any path
-        let set = self.corpus.development.par_iter().filter(aligned).map(|example| {
+        // What was not aligned may be too short for any path; what has unknown words cannot be scored.
+        let scored = |example: &&Example| {
+            let mut phones = example.words.iter().flatten().flatten();
+            alignments.get(&example.name).is_some() && phones.all(|phone| *phone != self.config.filler)
+        };
+        let set = self.corpus.development.par_iter().filter(scored).map(|example| {
             let posteriors = log_posteriors(&bundle.network, example)?;
             Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
         });

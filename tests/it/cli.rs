@@ -445,7 +445,8 @@ mod settings {
             ("mel_bins = 20", "mel_bins = 2", "mel_bins = 2: expected 3 to 1024"),
             ("epochs = 5", "epochs = 0", "epochs = 0: expected at least 1"),
             ("gaussians = 40", "gaussians = 0", "gaussians = 0: expected a whole number from 1 to 1000000"),
-            ("order = 2", "order = 0", "ngram.order = 0: expected at least 1"),
+            ("order = 2", "order = 0", "[ngram] order = 0: expected an n-gram order from 1 to 16"),
+            ("order = 2", "order = 99", "[ngram] order = 99: expected an n-gram order from 1 to 16"),
         ];
         for (from, to, message) in cases {
             assert_eq!(refused("train.toml", from, to), format!("train.toml: {message}"));
