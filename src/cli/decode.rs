@@ -18,7 +18,7 @@ use super::{Outcome, is_broken_pipe, say, to_stdout};
 /// `senone decode`
 #[derive(Debug, Args)]
 pub struct DecodeArgs {
-    /// WAV, FLAC, Ogg, MP3 files, folders of them, manifests (.tsv), or - for standard input
+    /// WAV, FLAC, Ogg, MP3, AIFF files, folders of them, manifests (.tsv), or - for standard input
     #[arg(required = true, value_name = "AUDIO")]
     audio: Vec<PathBuf>,
     /// The model's folder [default: the built-in English model]

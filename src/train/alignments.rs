@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::corpus::Corpus;
+use super::{Event, Progress};
 use crate::alignment::{Alignment, Segment, Tier};
 use crate::decode::phone_tier;
 use crate::dp::SegmentSpan;
@@ -57,6 +59,24 @@ impl Alignments {
             all.insert(utterance, Tier { name: "phones".into(), segments: rows.into_iter().map(segment).collect() });
         }
         Ok(Self(all))
+    }
+
+    /// Reads what an earlier run stored, and tells how many utterances it does not have: they are not learnt from.
+    ///
+    /// # Errors
+    /// As [`Alignments::read`].
+    pub(super) fn resumed(
+        path: &Path,
+        sample_rate: u32,
+        (corpus, progress): (&Corpus, &mut Progress<'_>),
+    ) -> Result<Self> {
+        let found = Self::read(path, sample_rate)?;
+        let missing = corpus.examples().filter(|example| found.get(&example.name).is_none()).count();
+        if missing > 0 {
+            let (file, all) = (path.display(), corpus.examples().count());
+            progress(Event::Note(format!("{file}: {missing} of {all} utterances are not in it and are left out")));
+        }
+        Ok(found)
     }
 
     /// Writes all utterances as one CTM, and takes them as it tells them: times rounded to milliseconds, so that a run that

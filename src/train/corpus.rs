@@ -44,6 +44,13 @@ pub struct Corpus {
     pub moments: Moments,
 }
 
+impl Corpus {
+    /// All utterances, those to learn from first.
+    pub fn examples(&self) -> impl Iterator<Item = &Example> {
+        self.training.iter().chain(&self.development)
+    }
+}
+
 /// An utterance of a manifest with its words, before its audio is read.
 struct Wanted {
     utterance: Utterance,

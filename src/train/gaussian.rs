@@ -30,7 +30,7 @@ pub(super) fn alignments(
     let rate = config.gmm.features.sample_rate_hz;
     let found = if path.exists() {
         progress(Event::Resumed("alignment by the Gaussian model".into()));
-        Alignments::read(&path, rate)?
+        Alignments::resumed(&path, rate, (corpus, progress))?
     } else {
         make(config, spec, corpus, progress)?.stored(&path, rate)?
     };

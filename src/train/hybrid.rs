@@ -194,7 +194,7 @@ impl Run<'_> {
         let path = self.work.join(format!("pass-{pass}.ctm"));
         if path.exists() {
             progress(Event::Resumed(format!("realignment after pass {pass}")));
-            return Alignments::read(&path, self.timing.sample_rate);
+            return Alignments::resumed(&path, self.timing.sample_rate, (self.corpus, progress));
         }
         let priors = self.priors(alignments, Filler::Alive)?;
         let weights = self.transitions(alignments)?;
