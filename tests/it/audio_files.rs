@@ -1,8 +1,5 @@
 //! Audio files as people have them: made here by hound or byte by byte, and real ones from the folder `SENONE_SHARED`.
 
-// A helper that unwraps fails at the right line, and one that prints says why it skipped, as a test does.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 

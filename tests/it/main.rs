@@ -1,4 +1,5 @@
 //! Integration tests, one binary; a module for each part of the journey.
+
 // Helpers of tests unwrap and print as the tests themselves do: a failure names its line.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
