@@ -3,6 +3,9 @@
 //! In: frames, graphs and what [`crate::dp`] counted on them. Out: [`crate::graph::Weights`], Gaussian mixtures, alignments.
 
 pub mod counting;
+pub mod criterion;
 pub mod gmm;
+
 #[cfg(feature = "neural")]
 pub mod neural;
+pub mod problem;
