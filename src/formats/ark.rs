@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_bad_matrix_in_text_is_passed_over() {
-        let bytes = b"a [ 1 2\n 3 x4 ]\nb [ 1 2\n 3 ]\nc [ 1 ]\nd [ 1 ] [ 2 ]\ne\nf [ 5 ]\ng [ 1\n 2";
+        let bytes = b"a [ 1 2\n 3 x4\n 5 6 ]\nb [ 1 2\n 3\n 4 5\n 6 ]\nc [ 1 ]\nd [ 1 ] [ 2 ]\ne\nf [ 5 ]\ng [ 1\n 2";
         let entries = read(bytes);
         let reason = |index: usize| entries[index].1.clone().unwrap_err();
         let names: Vec<&str> = entries.iter().map(|entry| entry.0.as_str()).collect();
