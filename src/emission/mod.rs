@@ -1,12 +1,15 @@
-//! Local scores, whatever they come from: a network's log-posteriors made into scaled likelihoods, or Gaussian mixtures.
+//! Local scores, whatever they come from: a network's log-posteriors made into scaled likelihoods, Gaussian mixtures, or
+//! features with linear weights.
 //!
 //! Frames come in, an `[T x P]` matrix of natural-log scores goes to the search, which knows nothing else of acoustics.
 
 mod gmm;
 mod hybrid;
+mod linear;
 
 pub use gmm::{DiagonalMixtures, MixtureAccumulator, MixtureParts, MixtureUpdate, SplitTarget};
 pub use hybrid::{HybridScales, Priors, hybrid};
+pub use linear::SparseFrames;
 
 use crate::matrix::Matrix;
 use crate::{Error, Result};
