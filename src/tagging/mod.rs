@@ -1,1 +1,14 @@
-//! Tags for text.
+//! Tags for text: what stands between a column file and a sequence learner.
+//!
+//! [`Sequence`](crate::data::Sequence)s of a column file come in. A [`Template`] says which features a token has, a [`FeatureMap`]
+//! numbers them and makes [`SparseFrames`](crate::emission::SparseFrames), a [`TagSet`] numbers the tags and holds the graph of
+//! which may follow which. One token is one frame, and one tag is one pdf.
+
+mod features;
+mod part;
+mod tagset;
+mod template;
+
+pub use features::FeatureMap;
+pub use tagset::TagSet;
+pub use template::{Outside, Template};
