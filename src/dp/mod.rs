@@ -13,6 +13,7 @@
 //! [`Search`] goes forward with [`Max`] on a beam, block by block.
 
 mod beam;
+mod cost;
 mod counts;
 mod plan;
 mod segments;
@@ -21,12 +22,13 @@ mod trellis;
 mod viterbi;
 
 pub use beam::{BeamOptions, BeamRetry, Search, search_widening};
+pub use cost::add_cost;
 pub use counts::{Counts, counts, path_counts};
 pub use plan::{Plan, PlanOptions, Step};
 pub use segments::{SegmentSpan, segments};
 pub use semiring::{LogSum, Max, Semiring};
 pub use trellis::{Trellis, backward, forward};
-pub use viterbi::{Path, path_score, viterbi};
+pub use viterbi::{Path, labelled_path, path_score, viterbi};
 
 #[cfg(test)]
 mod oracle;

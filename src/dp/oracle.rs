@@ -221,6 +221,99 @@ fn expected_counts_are_those_of_all_paths() {
 }
 
 #[test]
+fn the_labelled_path_is_the_best_of_those_that_read_the_pdfs() {
+    let mut random = Random::new(11);
+    cases(|case, paths| {
+        let graph = &case.graph;
+        let pdfs: Vec<PdfId> = match paths.first() {
+            Some((_, states)) => states.iter().map(|state| graph.state(*state).pdf).collect(),
+            None => (0..case.emissions.frames()).map(|t| PdfId(t as u32 % 3)).collect(),
+        };
+        let acoustics = |states: &[StateId]| -> f64 {
+            let cells = states.iter().enumerate().map(|(t, s)| case.emissions.frame(t)[graph.state(*s).pdf.index()]);
+            cells.map(f64::from).sum()
+        };
+        let fitting =
+            paths.iter().filter(|(_, states)| states.iter().zip(&pdfs).all(|(s, p)| graph.state(*s).pdf == *p));
+        let best = fitting.map(|(score, states)| score - acoustics(states)).reduce(f64::max);
+        match (labelled_path(&case.plan, &pdfs), best) {
+            (Ok(found), Some(best)) => {
+                // The oracle's difference of thousands leaves a rounding of f64 only.
+                assert!(near(found.score, best, 1e-6), "{} {best}", found.score);
+                assert!(found.states.iter().zip(&pdfs).all(|(s, p)| graph.state(*s).pdf == *p));
+            }
+            (found, best) => assert!(found.is_ok() || best.is_none(), "{found:?} {best:?}"),
+        }
+    });
+    let graph = random_graph(&mut random);
+    assert!(labelled_path(&plain(&Shared::new(graph)), &[PdfId(3)]).unwrap_err().to_string().contains("pdf 3"));
+}
+
+#[test]
+fn a_label_that_no_arc_leads_to_is_named_by_its_frame() {
+    // 0 -> 0, 0 -> 1, 1 -> 1: state 0 never follows state 1, and only state 1 ends.
+    let mut builder = GraphBuilder::new(Shared::new(["a", "b"].into_iter().collect()), 2, 0);
+    let boundary = |state| Boundary { state: StateId(state), transition: TransitionId::NONE, fixed: 0.0 };
+    for id in 0..2 {
+        builder.state(State { pdf: PdfId(id), symbol: SymbolId(id), entry: true, restarts: false, word: None });
+    }
+    for (from, to) in [(0, 0), (0, 1), (1, 1)] {
+        builder.arc(StateId(from), Arc { to: StateId(to), transition: TransitionId::NONE, fixed: -0.5 });
+    }
+    builder.start(boundary(0));
+    builder.end(boundary(1));
+    let plan = plain(&Shared::new(builder.build().unwrap()));
+    let labelled = |pdfs: &[u32]| labelled_path(&plan, &pdfs.iter().map(|&pdf| PdfId(pdf)).collect::<Vec<_>>());
+    assert_eq!(labelled(&[0, 0, 1]).unwrap(), Path { score: -1.0, states: vec![StateId(0), StateId(0), StateId(1)] });
+    assert!(matches!(labelled(&[0, 1, 1, 0, 1]), Err(Error::Impossible { frame: 3 })));
+    assert!(matches!(labelled(&[1, 1]), Err(Error::Impossible { frame: 0 })));
+    assert!(matches!(labelled(&[0, 0]), Err(Error::Impossible { frame: 1 })));
+    assert!(matches!(labelled(&[0]), Err(Error::NoPath { frames: 1, need_at_least: 2 })));
+    assert!(matches!(labelled(&[]), Err(Error::NoPath { frames: 0, .. })));
+}
+
+/// Whether `state` is wrong where `right` is right: no state of that symbol reads its pdf.
+fn pays(graph: &Graph, state: StateId, right: SymbolId) -> bool {
+    let pdf = graph.state(state).pdf;
+    graph.states().iter().all(|other| other.pdf != pdf || other.symbol != right)
+}
+
+#[test]
+fn the_costly_best_path_is_that_of_all_paths() {
+    cases(|case, paths| {
+        let frames = case.emissions.frames();
+        let reference: Vec<SymbolId> = (0..frames).map(|t| SymbolId((t * t % 3) as u32)).collect();
+        let costly = add_cost(&case.emissions, &reference, &case.graph, 1.5).unwrap();
+        let hamming = |states: &[StateId]| {
+            states.iter().zip(&reference).filter(|(state, right)| pays(&case.graph, **state, **right)).count()
+        };
+        let augmented = paths.iter().map(|(score, states)| score + 1.5 * hamming(states) as f64);
+        match (viterbi(&case.plan, &costly), augmented.reduce(f64::max)) {
+            (Ok(found), Some(best)) => assert!(near(found.score, best, 1e-6), "{} {best}", found.score),
+            (found, best) => assert!(found.is_err() && best.is_none()),
+        }
+    });
+}
+
+#[test]
+fn cost_is_free_inside_the_right_symbol_and_kept_from_the_impossible() {
+    let mut builder = GraphBuilder::new(Shared::new(["a", "b"].into_iter().collect()), 3, 0);
+    for (pdf, symbol) in [(0, 0), (1, 0), (2, 1)] {
+        builder.state(State { pdf: PdfId(pdf), symbol: SymbolId(symbol), entry: true, restarts: false, word: None });
+    }
+    let graph = builder.build().unwrap();
+    let scores = emissions(&[&[0.5, f32::NEG_INFINITY, -1.0], &[0.5, f32::NEG_INFINITY, -1.0]]);
+    let costly = add_cost(&scores, &[SymbolId(0), SymbolId(1)], &graph, 2.0).unwrap();
+    assert_eq!(costly.matrix().as_slice(), [0.5, f32::NEG_INFINITY, 1.0, 2.5, f32::NEG_INFINITY, -1.0]);
+    assert!(matches!(add_cost(&scores, &[SymbolId(0)], &graph, 1.0), Err(Error::Shape { expected: 2, found: 1, .. })));
+    for cost in [-1.0, f32::NAN, f32::INFINITY] {
+        assert!(matches!(add_cost(&scores, &[SymbolId(0); 2], &graph, cost), Err(Error::Setting { .. })));
+    }
+    let narrow = emissions(&[&[0.0, 0.0]]);
+    assert!(matches!(add_cost(&narrow, &[SymbolId(0)], &graph, 1.0), Err(Error::PdfCount { .. })));
+}
+
+#[test]
 fn path_counts_are_those_of_the_path() {
     cases(|case, paths| {
         for (score, states) in paths {

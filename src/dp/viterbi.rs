@@ -4,7 +4,8 @@ use super::plan::{Plan, Step};
 use super::semiring::{Max, Semiring};
 use super::trellis::forward;
 use crate::emission::Emissions;
-use crate::symbols::StateId;
+use crate::matrix::Matrix;
+use crate::symbols::{PdfId, StateId};
 use crate::{Error, Result};
 
 /// A legal state sequence and its score.
@@ -32,6 +33,27 @@ pub fn viterbi(plan: &Plan, emissions: &Emissions) -> Result<Path> {
         states[frame] = winner(plan.incoming.row(states[frame + 1].index()), trellis.frame(frame));
     }
     Ok(Path { score: path_score(plan, emissions, &states)?, states })
+}
+
+/// The best path that reads exactly `pdfs`, one per search frame: the reference of a learner.
+///
+/// Its score holds starts, arcs and ends only; the emissions are taken as 0. Where each pdf is read by one state there is one
+/// such path at most, whatever the weights.
+///
+/// # Errors
+/// [`Error::Impossible`] with the first frame to which no arc leads on, or in which the sequence may not end;
+/// [`Error::NoPath`] when no path has this many frames; [`Error::Other`] when a pdf is not one of the graph's, and as
+/// [`forward`].
+pub fn labelled_path(plan: &Plan, pdfs: &[PdfId]) -> Result<Path> {
+    let expected = plan.graph().pdfs();
+    let mut only = Matrix::from_vec(pdfs.len(), expected, vec![f32::NEG_INFINITY; pdfs.len() * expected])?;
+    for (frame, pdf) in pdfs.iter().enumerate() {
+        let cell = only.row_mut(frame).get_mut(pdf.index());
+        *cell.ok_or_else(|| {
+            Error::Other(format!("frame {frame} is labelled with pdf {pdf}: the graph has only {expected} pdfs"))
+        })? = 0.0;
+    }
+    viterbi(plan, &Emissions::new(only)?)
 }
 
 /// The state whose step is best, the lowest of equals.

@@ -1,15 +1,17 @@
 //! Local scores, whatever they come from: a network's log-posteriors made into scaled likelihoods, Gaussian mixtures, or
-//! features with linear weights.
+//! linear functions of features.
 //!
 //! Frames come in, an `[T x P]` matrix of natural-log scores goes to the search, which knows nothing else of acoustics.
 
 mod gmm;
 mod hybrid;
 mod linear;
+mod scorer;
 
 pub use gmm::{DiagonalMixtures, MixtureAccumulator, MixtureParts, MixtureUpdate, SplitTarget};
 pub use hybrid::{HybridScales, Priors, hybrid};
 pub use linear::SparseFrames;
+pub use scorer::{FrameScorer, Scorer, SparseScorer};
 
 use crate::matrix::Matrix;
 use crate::{Error, Result};

@@ -3,6 +3,13 @@
 //! In: frames, graphs and what [`crate::dp`] counted on them. Out: [`crate::graph::Weights`], Gaussian mixtures, alignments.
 
 pub mod counting;
+pub mod criterion;
 pub mod gmm;
+
 #[cfg(feature = "neural")]
 pub mod neural;
+pub mod online;
+pub mod problem;
+pub mod screening;
+#[cfg(test)]
+mod toy;

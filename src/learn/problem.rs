@@ -1,0 +1,153 @@
+//! A linear model and the examples that it learns from: the sum over examples of what [`Criterion`] says about each.
+//!
+//! In: a graph, a [`Scorer`] and labelled sequences. Out: loss and gradient by one vector of parameters, those of the scorer
+//! first, then the weights of the graph's transitions, those of starts and ends among them:
+//!
+//! ```text
+//! theta = (weight[f, k] for all pairs, w(transition) for all transitions)      F(x, y) = theta . Phi(x, y)
+//! ```
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::criterion::{Criterion, Objective, Right};
+use crate::dp::{Counts, Path, Plan, PlanOptions, labelled_path, path_counts, viterbi};
+use crate::emission::{Emissions, Scorer};
+use crate::graph::{Graph, Weights};
+use crate::symbols::{PdfId, StateId};
+use crate::{Error, Result};
+
+/// A sequence and its right labelling.
+#[derive(Debug, Clone)]
+pub struct Example<X> {
+    /// As messages call it.
+    pub name: String,
+    /// Its frames.
+    pub input: X,
+    /// The right path, a state for each frame.
+    pub path: Vec<StateId>,
+}
+
+/// What a linear learner works on.
+#[derive(Debug, Clone)]
+pub struct Problem<'a, S: Scorer> {
+    /// All legal paths.
+    pub graph: &'a Arc<Graph>,
+    /// Where local scores come from.
+    pub scorer: &'a S,
+    /// What to learn from.
+    pub examples: &'a [Example<S::Input>],
+}
+
+/// Parts of the examples whose gradients are computed apart and summed in order: the result does not depend on the threads.
+const SHARDS: usize = 4;
+
+impl<S: Scorer> Problem<'_, S> {
+    /// Number of parameters: those of the scorer, then one for each transition.
+    pub fn parameters(&self) -> usize {
+        self.scorer.parameters() + self.graph.transitions()
+    }
+
+    /// The transition weights among `theta`.
+    pub fn weights(&self, theta: &[f64]) -> Weights {
+        Weights(theta[self.scorer.parameters()..].iter().map(|&weight| weight as f32).collect())
+    }
+
+    /// The graph laid out with the transition weights among `theta`.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn plan(&self, theta: &[f64]) -> Result<Plan> {
+        Plan::new(self.graph, &self.weights(theta), &PlanOptions::default())
+    }
+
+    /// The emissions of `input` under `theta`.
+    ///
+    /// # Errors
+    /// As [`Scorer::emissions`].
+    pub fn emissions(&self, theta: &[f64], input: &S::Input) -> Result<Emissions> {
+        self.scorer.emissions(&theta[..self.scorer.parameters()], input)
+    }
+
+    /// The best path of `input` under `theta`, whose transitions are laid out in `plan`.
+    ///
+    /// # Errors
+    /// As [`viterbi`].
+    pub fn predict(&self, plan: &Plan, theta: &[f64], input: &S::Input) -> Result<Path> {
+        viterbi(plan, &self.emissions(theta, input)?)
+    }
+
+    /// Loss and gradient by scores of one example under `theta`, whose transitions are laid out in `plan`.
+    ///
+    /// # Errors
+    /// As [`Criterion::objective`].
+    pub fn of_example(
+        &self,
+        (plan, theta): (&Plan, &[f64]),
+        example: &Example<S::Input>,
+        criterion: Criterion,
+    ) -> Result<Objective> {
+        criterion.objective(plan, Right::Path(&example.path), &self.emissions(theta, &example.input)?)
+    }
+
+    /// Calls `add(parameter, amount)` for what `counts` (or their differences) of `input` amount to: Phi(x, y) of a path's counts.
+    pub fn differentiate(&self, input: &S::Input, counts: &Counts, mut add: impl FnMut(usize, f64)) {
+        self.scorer.differentiate(input, &counts.occupancy, &mut add);
+        let transitions = counts.transitions.iter().enumerate().filter(|(_, count)| **count != 0.0);
+        transitions.for_each(|(transition, &count)| add(self.scorer.parameters() + transition, count));
+    }
+
+    /// The sum of the losses of all examples; their gradient is added to `gradient`.
+    ///
+    /// # Errors
+    /// As [`Problem::of_example`].
+    pub fn objective(&self, theta: &[f64], criterion: Criterion, gradient: &mut [f64]) -> Result<f64> {
+        let plan = self.plan(theta)?;
+        let size = self.examples.len().div_ceil(SHARDS).max(1);
+        let shard = |examples: &[Example<S::Input>]| -> Result<(f64, Vec<f64>)> {
+            let (mut loss, mut sum) = (0.0, vec![0.0; self.parameters()]);
+            for example in examples {
+                let of_example = self.of_example((&plan, theta), example, criterion)?;
+                loss += of_example.loss;
+                self.differentiate(&example.input, &of_example.gradient, |parameter, d| sum[parameter] += d);
+            }
+            Ok((loss, sum))
+        };
+        let shards: Vec<(f64, Vec<f64>)> = self.examples.par_chunks(size).map(shard).collect::<Result<_>>()?;
+        let mut total = 0.0;
+        for (loss, sum) in shards {
+            total += loss;
+            gradient.iter_mut().zip(sum).for_each(|(total, d)| *total += d);
+        }
+        Ok(total)
+    }
+
+    /// How often each parameter is used on the right paths: all that an HMM by counts looks at.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn right_counts(&self) -> Result<Vec<f64>> {
+        let mut sums = vec![0.0; self.parameters()];
+        let plan = self.plan(&sums)?;
+        for example in self.examples {
+            let counts = path_counts(&plan, &example.path);
+            self.differentiate(&example.input, &counts, |parameter, count| sums[parameter] += count);
+        }
+        Ok(sums)
+    }
+}
+
+/// The path that reads the pdf of each label, to make an [`Example`] of; `plan` has finite weights, whatever they are.
+///
+/// # Errors
+/// [`Error::Transcript`] naming the first label (one-based) that the graph does not permit after those before it.
+pub fn path_of(plan: &Plan, labels: &[PdfId]) -> Result<Vec<StateId>> {
+    labelled_path(plan, labels).map(|path| path.states).map_err(|error| match error {
+        Error::Impossible { frame } => {
+            let reason = format!("label {} may not stand where it does: the graph has no arc for it", frame + 1);
+            Error::Transcript { reason }
+        }
+        other => other,
+    })
+}
