@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use senone::data::{ColumnFile, Layout, Sequence};
-use senone::metrics::{TagPair, TagScoreOptions, score_tags};
+use senone::metrics::{TagPair, TagScoreOptions, compare_tags, score_tags};
 use senone::{Error, Result};
 
 use super::{Outcome, print};
@@ -19,7 +19,7 @@ pub enum TagCommand {
 
 /// `senone tag score`
 ///
-/// Both files have a token a line, columns with tabs between, the tag last, and a blank line after each sequence. An entity
+/// Both files have a token a line, columns with tabs between, the tag last, and a blank line after each sequence; - is standard input. An entity
 /// is B-X and the I-X that follow it; an I-X that continues no entity is none. The interval is a bootstrap over sequences.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
@@ -27,13 +27,17 @@ pub struct ScoreArgs {
     #[arg(value_name = "REF")]
     reference: PathBuf,
 
-    /// The tags to be scored, for the same tokens; - is standard input
+    /// The tags to be scored, for the same tokens
     #[arg(value_name = "HYP")]
     hypothesis: PathBuf,
 
     /// How many confusions to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     confusions: usize,
+
+    /// Score these tags too, and print the paired 95 % intervals of the difference
+    #[arg(long, value_name = "HYP")]
+    against: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -45,10 +49,17 @@ pub fn run(command: &TagCommand) -> Result<Outcome> {
 
 /// The text to print.
 fn report(args: &ScoreArgs) -> Result<String> {
-    let [reference, hypothesis] = [&args.reference, &args.hypothesis].map(|path| tagged(path));
-    let (reference, hypothesis) = (reference?, hypothesis?);
+    let paths = [Some(&args.reference), Some(&args.hypothesis), args.against.as_ref()];
+    if paths.into_iter().flatten().filter(|path| *path == Path::new("-")).count() > 1 {
+        return Err(Error::Other("standard input (-) can be read only once".into()));
+    }
+    let reference = tagged(&args.reference)?;
     let options = TagScoreOptions { top_confusions: args.confusions, ..TagScoreOptions::default() };
-    Ok(score_tags(&pair_up(&reference, (&hypothesis, &args.hypothesis))?, &options)?.to_string())
+    let score = |path: &Path| score_tags(&pair_up(&reference, (&tagged(path)?, path))?, &options);
+    let first = score(&args.hypothesis)?;
+    let Some(against) = &args.against else { return Ok(first.to_string()) };
+    let second = score(against)?;
+    Ok(format!("{first}\nagainst {}:\n{second}\n{}", against.display(), compare_tags(&first, &second)?))
 }
 
 /// The sequences of a file, which must all be good.
@@ -98,20 +109,33 @@ fn pair<'a>(reference: &'a Sequence, hypothesis: &'a Sequence) -> Result<TagPair
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::Parser;
     use tempfile::TempDir;
 
-    /// What `senone tag score` prints for these two files.
-    fn scored(reference: &str, hypothesis: &str) -> std::result::Result<String, String> {
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        score: ScoreArgs,
+    }
+
+    /// What `senone tag score ref.tsv hyp.tsv` prints, with the words of `more` after it.
+    fn printed(reference: &str, hypothesis: &str, more: &str) -> std::result::Result<String, String> {
         let folder = TempDir::new().unwrap();
-        let [reference, hypothesis] = [("ref.tsv", reference), ("hyp.tsv", hypothesis)].map(|(name, text)| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        });
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("ref.tsv"), reference).unwrap();
+        std::fs::write(path("hyp.tsv"), hypothesis).unwrap();
+        let words = ["ref.tsv", "hyp.tsv"].into_iter().chain(more.split_whitespace());
+        let full = |word: &str| if word.ends_with(".tsv") { path(word).into_os_string() } else { word.into() };
+        let line = Line::parse_from(["score".into()].into_iter().chain(words.map(full)));
+        let text = report(&line.score).map_err(|error| error.to_string());
         let place = format!("{}/", folder.path().display());
-        report(&ScoreArgs { reference, hypothesis, confusions: 10 })
-            .map_err(|error| error.to_string().replace(&place, ""))
+        text.map(|text| text.replace(&place, "")).map_err(|error| error.replace(&place, ""))
+    }
+
+    fn scored(reference: &str, hypothesis: &str) -> std::result::Result<String, String> {
+        printed(reference, hypothesis, "")
     }
 
     const REF: &str = "the\tD\ndog\tN\n\nit\tN\nate\tV\n";
@@ -135,6 +159,15 @@ mod tests {
         let text = scored("it\tN\nate\tX\n", "it\tN\nate\tV").unwrap();
         assert!(text.starts_with("accuracy 50.00 %, no interval: it needs two sequences\n"), "{text}");
         assert!(text.ends_with("tags in the reference only: X\ntags in the hypothesis only: V\n"), "{text}");
+    }
+
+    #[test]
+    fn two_taggers_are_compared() {
+        let text = printed("a\tN\n\nb\tV\n", "a\tN\n\nb\tN\n", "--against ref.tsv --confusions 0").unwrap();
+        assert!(!text.contains("confusions"), "{text}");
+        assert!(text.contains("\nagainst ref.tsv:\naccuracy 100.00 %, "), "{text}");
+        let difference = "accuracy 50.00 % against 100.00 %: -50.00 points, paired 95 % interval -100.00 to +0.00; ";
+        assert!(text.contains(difference), "{text}");
     }
 
     #[test]

@@ -19,4 +19,7 @@ pub use confusions::{Confusions, EditKind};
 pub use edit::{AlignedPair, EditCounts, Edits, align, align_slots};
 pub use report::{Comparison, LabelNotes, ScoreReport, SpeakerScore, compare};
 pub use score::{Hypotheses, Reference, ReferenceSlots, ScoreOptions, Transcript, score};
-pub use tags::{Entity, EntityCounts, EntityReport, TagPair, TagReport, TagScoreOptions, entities, score_tags};
+pub use tags::{
+    Entity, EntityCounts, EntityReport, TagComparison, TagCounts, TagPair, TagReport, TagScoreOptions, compare_tags,
+    entities, score_tags,
+};

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::bootstrap::Interval;
 use super::confusions::EditKind;
-use super::tags::{EntityCounts, EntityReport, TagReport};
+use super::report::write_difference;
+use super::tags::{EntityCounts, EntityReport, TagComparison, TagReport};
 
 impl fmt::Display for TagReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,11 +24,12 @@ impl fmt::Display for TagReport {
 
 impl TagReport {
     fn write_accuracy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (tokens, right) = (self.total.reference, self.total.reference - self.total.substitutions);
+        let (tokens, right) = (self.total.tokens, self.total.right);
         write!(f, "accuracy {:.2} %", percent(right, tokens))?;
-        self.write_interval(self.interval, f)?;
+        self.write_interval(self.accuracy_interval, f)?;
         writeln!(f, "tokens {tokens}, right {right}")?;
-        let (all, flawless) = (self.sequences, self.flawless);
+        let flawless = self.sequences.iter().filter(|counts| counts.right == counts.tokens).count();
+        let all = self.sequences.len();
         writeln!(f, "sequences {all}, without error {flawless} ({:.2} %)", percent(flawless, all))
     }
 
@@ -36,13 +38,13 @@ impl TagReport {
             return writeln!(f, ", no interval: it needs two sequences");
         };
         let (low, high, drawn) = (100.0 * low, 100.0 * high, self.options.bootstrap);
-        let (sequences, draws, seed) = (self.sequences, drawn.resamples, drawn.seed);
+        let (sequences, draws, seed) = (self.sequences.len(), drawn.resamples, drawn.seed);
         writeln!(f, ", 95 % interval {low:.2} to {high:.2} ({sequences} sequences drawn {draws} times, seed {seed})")
     }
 
     fn write_entities(&self, entities: &EntityReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "entity F1 {} %", rate(entities.total.f1()))?;
-        self.write_interval(entities.interval, f)?;
+        write!(f, "entity F1 {} %", rate(self.total.entities.f1()))?;
+        self.write_interval(entities.f1_interval, f)?;
         let width = entities.types.keys().map(|kind| kind.chars().count()).max().unwrap_or(0).max("all types".len());
         writeln!(
             f,
@@ -57,7 +59,7 @@ impl TagReport {
                 "  {kind:<width$} {precision:>11} {recall:>9} {f1:>7} {reference:>9} {hypothesis:>10} {right:>6}"
             )
         };
-        row("all types", &entities.total)?;
+        row("all types", &self.total.entities)?;
         entities.types.iter().try_for_each(|(kind, counts)| row(kind, counts))?;
         let [reference, hypothesis] = entities.stray;
         if reference + hypothesis > 0 {
@@ -87,6 +89,13 @@ impl TagReport {
             writeln!(f, "  {error:<24} {count:>6}  {:>5.1} % of {all} {reference}", percent(count, all))?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for TagComparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_difference(f, "accuracy", self.accuracy, self.accuracy_interval)?;
+        self.f1.map_or(Ok(()), |f1| write_difference(f, "entity F1", f1, self.f1_interval))
     }
 }
 

@@ -13,11 +13,11 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Sum;
 use std::ops::AddAssign;
 
-use super::bootstrap::{BootstrapOptions, Interval, interval, rate_interval};
+use super::bootstrap::{BootstrapOptions, Interval, interval};
 use super::confusions::Confusions;
-use super::edit::EditCounts;
 use crate::{Error, Result};
 
 /// The tags of one sequence, as they should be and as they were found.
@@ -97,34 +97,46 @@ impl AddAssign for EntityCounts {
     }
 }
 
-/// The score of entities.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EntityReport {
-    /// All types together.
-    pub total: EntityCounts,
-    /// 95 % interval of the F1 of all types together; none with fewer than two sequences.
-    pub interval: Option<Interval>,
-    /// By type.
-    pub types: BTreeMap<String, EntityCounts>,
-    /// Tokens `I-X` of reference and hypothesis that continue no entity.
-    pub stray: [usize; 2],
-    /// Tags that are neither `O`, `B-X` nor `I-X`; for entities they are as good as `O`.
-    pub other_tags: BTreeSet<String>,
+/// What is right in one sequence, or in several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TagCounts {
+    /// Tokens whose tag is right.
+    pub right: usize,
+    /// Tokens.
+    pub tokens: usize,
+    /// Entities of all types.
+    pub entities: EntityCounts,
+}
+
+impl TagCounts {
+    /// Share of the tokens whose tag is right, 0 to 1; none where there is no token.
+    pub fn accuracy(&self) -> Option<f64> {
+        share(self.right, self.tokens)
+    }
+}
+
+impl Sum for TagCounts {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut total, counts| {
+            total.right += counts.right;
+            total.tokens += counts.tokens;
+            total.entities += counts.entities;
+            total
+        })
+    }
 }
 
 /// The score of tags. `Display` prints it in full.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TagReport {
-    /// Tokens and errors of all sequences: an error is a substitution, and 1 less the rate is the accuracy.
-    pub total: EditCounts,
+    /// All sequences together.
+    pub total: TagCounts,
     /// 95 % interval of the accuracy; none with fewer than two sequences.
-    pub interval: Option<Interval>,
-    /// Number of sequences.
-    pub sequences: usize,
-    /// Sequences without error.
-    pub flawless: usize,
+    pub accuracy_interval: Option<Interval>,
     /// The entities; none where no tag begins with `B-` or `I-`.
     pub entities: Option<EntityReport>,
+    /// Each sequence by itself, in order.
+    pub sequences: Vec<TagCounts>,
     /// Every pair of tags.
     pub confusions: Confusions<String>,
     /// Tags that no hypothesis has.
@@ -133,6 +145,19 @@ pub struct TagReport {
     pub only_hypothesis: BTreeSet<String>,
     /// How it was scored.
     pub options: TagScoreOptions,
+}
+
+/// What the score of entities has beside their number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EntityReport {
+    /// 95 % interval of the F1 of all types together; none with fewer than two sequences.
+    pub f1_interval: Option<Interval>,
+    /// By type.
+    pub types: BTreeMap<String, EntityCounts>,
+    /// Tokens `I-X` of reference and hypothesis that continue no entity.
+    pub stray: [usize; 2],
+    /// Tags that are neither `O`, `B-X` nor `I-X`; for entities they are as good as `O`.
+    pub other_tags: BTreeSet<String>,
 }
 
 /// How tags are scored.
@@ -150,117 +175,142 @@ impl Default for TagScoreOptions {
     }
 }
 
-/// Scores the hypotheses of `sequences` against their references.
+/// Scores the hypotheses of `pairs` against their references.
 ///
 /// # Errors
 /// [`Error::Shape`] when a pair differs in length; [`Error::Other`] when there is no token at all.
-pub fn score_tags(sequences: &[TagPair], options: &TagScoreOptions) -> Result<TagReport> {
-    if let Some(TagPair { reference, hypothesis }) =
-        sequences.iter().find(|pair| pair.reference.len() != pair.hypothesis.len())
-    {
-        return Err(Error::Shape { what: "tags of a hypothesis", expected: reference.len(), found: hypothesis.len() });
+pub fn score_tags(pairs: &[TagPair], options: &TagScoreOptions) -> Result<TagReport> {
+    if let Some(pair) = pairs.iter().find(|pair| pair.reference.len() != pair.hypothesis.len()) {
+        let (expected, found) = (pair.reference.len(), pair.hypothesis.len());
+        return Err(Error::Shape { what: "tags of a hypothesis", expected, found });
     }
-    let errors: Vec<EditCounts> = sequences.iter().map(token_errors).collect();
-    let mut total = EditCounts::default();
-    errors.iter().for_each(|&counts| total += counts);
-    if total.reference == 0 {
+    let mut types = BTreeMap::new();
+    let sequences: Vec<TagCounts> = pairs.iter().map(|pair| count(pair, &mut types)).collect();
+    let total: TagCounts = sequences.iter().copied().sum();
+    if total.tokens == 0 {
         return Err(Error::Other("there is no token to score".into()));
     }
-    let [reference, hypothesis] = tag_sets(sequences);
-    let only =
-        |tags: &BTreeSet<&str>, others: &BTreeSet<&str>| tags.difference(others).map(|&tag| tag.to_owned()).collect();
+    let among = |rate: fn(TagCounts) -> Option<f64>| {
+        interval(sequences.len(), &options.bootstrap, |drawn| rate(sum_of(&sequences, drawn)))
+    };
+    let [reference, hypothesis] = tag_sets(pairs);
+    let only = |tags: &BTreeSet<&str>, others: &BTreeSet<&str>| {
+        tags.difference(others).map(|&tag| tag.to_owned()).collect::<BTreeSet<String>>()
+    };
+    let all = &reference | &hypothesis;
+    let entities = all.iter().any(|tag| in_entity(tag)).then(|| EntityReport {
+        f1_interval: among(|counts| counts.entities.f1()),
+        types,
+        stray: stray(pairs),
+        other_tags: all.iter().filter(|tag| **tag != "O" && !in_entity(tag)).map(|&tag| tag.to_owned()).collect(),
+    });
     Ok(TagReport {
         total,
-        interval: rate_interval(&errors, &options.bootstrap)
-            .map(|Interval { low, high }| Interval { low: 1.0 - high, high: 1.0 - low }),
-        sequences: sequences.len(),
-        flawless: errors.iter().filter(|counts| counts.substitutions == 0).count(),
-        entities: entity_report(sequences, &(&reference | &hypothesis), &options.bootstrap),
-        confusions: confusions(sequences),
+        accuracy_interval: among(|counts| counts.accuracy()),
+        entities,
+        confusions: confusions(pairs),
         only_reference: only(&reference, &hypothesis),
         only_hypothesis: only(&hypothesis, &reference),
         options: *options,
+        sequences,
     })
 }
 
-fn token_errors(pair: &TagPair) -> EditCounts {
-    let wrong =
-        pair.reference.iter().zip(&pair.hypothesis).filter(|(reference, hypothesis)| reference != hypothesis).count();
-    EditCounts { substitutions: wrong, reference: pair.reference.len(), ..EditCounts::default() }
+fn in_entity(tag: &str) -> bool {
+    tag.starts_with("B-") || tag.starts_with("I-")
+}
+
+/// The sum over the sequences `drawn`.
+fn sum_of(sequences: &[TagCounts], drawn: &[usize]) -> TagCounts {
+    drawn.iter().map(|&sequence| sequences[sequence]).sum()
+}
+
+/// What is right in one sequence; its entities are added to `types` too.
+fn count(pair: &TagPair, types: &mut BTreeMap<String, EntityCounts>) -> TagCounts {
+    let right = pair.reference.iter().zip(&pair.hypothesis).filter(|(reference, hypothesis)| reference == hypothesis);
+    let mut counts = TagCounts { right: right.count(), tokens: pair.reference.len(), ..TagCounts::default() };
+    let (reference, hypothesis) = (entities(&pair.reference), entities(&pair.hypothesis));
+    let mut add = |entity: &Entity, one: EntityCounts| {
+        *types.entry(entity.kind.to_owned()).or_default() += one;
+        counts.entities += one;
+    };
+    for entity in &reference {
+        let right = usize::from(hypothesis.binary_search(entity).is_ok());
+        add(entity, EntityCounts { right, reference: 1, hypothesis: 0 });
+    }
+    hypothesis.iter().for_each(|entity| add(entity, EntityCounts { right: 0, reference: 0, hypothesis: 1 }));
+    counts
 }
 
 /// The different tags of all references, and of all hypotheses.
-fn tag_sets<'a>(sequences: &[TagPair<'a>]) -> [BTreeSet<&'a str>; 2] {
+fn tag_sets<'a>(pairs: &[TagPair<'a>]) -> [BTreeSet<&'a str>; 2] {
     let mut sets = [BTreeSet::new(), BTreeSet::new()];
-    for pair in sequences {
+    for pair in pairs {
         sets[0].extend(&pair.reference);
         sets[1].extend(&pair.hypothesis);
     }
     sets
 }
 
-fn confusions(sequences: &[TagPair]) -> Confusions<String> {
+/// Tokens `I-X` that continue no entity, in all references and in all hypotheses.
+fn stray(pairs: &[TagPair]) -> [usize; 2] {
+    let of = |tags: &[&str]| {
+        let inside = tags.iter().filter(|tag| tag.starts_with("I-")).count();
+        let continued: usize = entities(tags).iter().map(|entity| entity.end - entity.start - 1).sum();
+        inside - continued
+    };
+    pairs.iter().fold([0; 2], |[a, b], pair| [a + of(&pair.reference), b + of(&pair.hypothesis)])
+}
+
+fn confusions(pairs: &[TagPair]) -> Confusions<String> {
     let mut confusions = Confusions::default();
-    for TagPair { reference, hypothesis } in sequences {
-        let pairs: Vec<_> = reference.iter().zip(hypothesis).map(|(&a, &b)| (Some(a), Some(b))).collect();
-        confusions.add(&pairs);
+    for TagPair { reference, hypothesis } in pairs {
+        let opposite: Vec<_> = reference.iter().zip(hypothesis).map(|(&a, &b)| (Some(a), Some(b))).collect();
+        confusions.add(&opposite);
     }
     confusions.renamed(|tag| (*tag).to_owned())
 }
 
-/// The score of the entities, if any of `tags` says that there are some.
-fn entity_report(sequences: &[TagPair], tags: &BTreeSet<&str>, options: &BootstrapOptions) -> Option<EntityReport> {
-    let in_entity = |tag: &str| tag.starts_with("B-") || tag.starts_with("I-");
-    if !tags.iter().any(|tag| in_entity(tag)) {
-        return None;
-    }
-    let mut types: BTreeMap<String, EntityCounts> = BTreeMap::new();
-    let mut each = vec![];
-    let mut stray = [0; 2];
-    for pair in sequences {
-        let mut counts = EntityCounts::default();
-        for (kind, of_kind) in count_entities(pair) {
-            *types.entry(kind.to_owned()).or_default() += of_kind;
-            counts += of_kind;
-        }
-        each.push(counts);
-        stray[0] += count_stray(&pair.reference);
-        stray[1] += count_stray(&pair.hypothesis);
-    }
-    let sum = |drawn: &mut dyn Iterator<Item = EntityCounts>| {
-        let mut total = EntityCounts::default();
-        drawn.for_each(|counts| total += counts);
-        total
+/// Two taggers on the same references. `Display` prints a line for each rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TagComparison {
+    /// Accuracy of the first and of the second.
+    pub accuracy: [f64; 2],
+    /// Paired 95 % interval of the first accuracy minus the second; none with fewer than two sequences.
+    pub accuracy_interval: Option<Interval>,
+    /// F1 of the entities of all types; none where a side has none.
+    pub f1: Option<[f64; 2]>,
+    /// Paired 95 % interval of the first F1 minus the second.
+    pub f1_interval: Option<Interval>,
+}
+
+/// Compares two reports on the same references, sequences being drawn for both alike. Above zero, the first is better.
+///
+/// # Errors
+/// [`Error::Other`] when the reports are on other sequences or were drawn in another way.
+pub fn compare_tags(first: &TagReport, second: &TagReport) -> Result<TagComparison> {
+    let of_reference = |report: &TagReport| -> Vec<(usize, usize)> {
+        report.sequences.iter().map(|counts| (counts.tokens, counts.entities.reference)).collect()
     };
-    let f1 = |drawn: &[usize]| sum(&mut drawn.iter().map(|&sequence| each[sequence])).f1();
-    let other = |tag: &&&str| **tag != "O" && !in_entity(tag);
-    Some(EntityReport {
-        total: sum(&mut each.iter().copied()),
-        interval: interval(each.len(), options, f1),
-        types,
-        stray,
-        other_tags: tags.iter().filter(other).map(|&tag| tag.to_owned()).collect(),
-    })
-}
-
-/// The entities of one sequence, by type.
-fn count_entities<'a>(pair: &TagPair<'a>) -> BTreeMap<&'a str, EntityCounts> {
-    let (reference, hypothesis) = (entities(&pair.reference), entities(&pair.hypothesis));
-    let mut types: BTreeMap<&str, EntityCounts> = BTreeMap::new();
-    for entity in &reference {
-        let counts = types.entry(entity.kind).or_default();
-        counts.reference += 1;
-        counts.right += usize::from(hypothesis.binary_search(entity).is_ok());
+    if of_reference(first) != of_reference(second) || first.options != second.options {
+        let reason = "two scores can be compared only on the same sequences with the same options";
+        return Err(Error::Other(reason.into()));
     }
-    hypothesis.iter().for_each(|entity| types.entry(entity.kind).or_default().hypothesis += 1);
-    types
-}
-
-/// Tokens `I-X` that continue no entity.
-fn count_stray(tags: &[&str]) -> usize {
-    let inside = tags.iter().filter(|tag| tag.starts_with("I-")).count();
-    let continued: usize = entities(tags).iter().map(|entity| entity.end - entity.start - 1).sum();
-    inside - continued
+    let both = |rate: fn(TagCounts) -> Option<f64>, totals: [TagCounts; 2]| Some([rate(totals[0])?, rate(totals[1])?]);
+    let difference = |rate: fn(TagCounts) -> Option<f64>| {
+        interval(first.sequences.len(), &first.options.bootstrap, |drawn| {
+            let totals = [first, second].map(|report| sum_of(&report.sequences, drawn));
+            both(rate, totals).map(|[first, second]| first - second)
+        })
+    };
+    let totals = [first.total, second.total];
+    let f1 = both(|counts| counts.entities.f1(), totals);
+    Ok(TagComparison {
+        accuracy: both(|counts| counts.accuracy(), totals).expect("a report has tokens"),
+        accuracy_interval: difference(|counts| counts.accuracy()),
+        f1,
+        f1_interval: f1.and_then(|_| difference(|counts| counts.entities.f1())),
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! features = [                        # each of them is made for every token
 //!   "lower",                          # the word, lower-cased: all there is when no template is given
 //!   "suffix:1..3",                    # three features: the last one, two and three characters
-//!   "lower[-1..1]+capital",           # three features: a neighbour's word, or the own, and whether the own is capitalised
+//!   "lower[-1..+1] & capital",        # three features: a neighbour's word, or the own, and whether the own is capitalised
 //! ]
 //! outside = "nothing"                 # what a neighbour outside the sequence gives: nothing (the default), or a "mark"
 //! min_count = 1                       # features seen fewer times in training are left out; 1 when not given
@@ -16,7 +16,7 @@
 //! # Ok::<(), senone::Error>(())
 //! ```
 //!
-//! An item of `features` is one part, or several with `+` between: the feature is then all of them at once. A part is
+//! An item of `features` is one part, or several with `&` between: the feature is then all of them at once. A part is
 //! `name`, `name:length` or `name:column`, and may end in `[offset]`: the part of a neighbour, `[-1]` being the token before.
 //! Lengths and offsets may be ranges, `1..3`, both ends included: an item with ranges stands for every combination.
 //!
@@ -163,7 +163,7 @@ impl Template {
         if let Some((first, rest)) = choices.split_first() {
             return first.iter().try_for_each(|part| self.add(rest, &[chosen, std::slice::from_ref(part)].concat()));
         }
-        let name = chosen.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join("+");
+        let name = chosen.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join("&");
         if self.features.iter().any(|feature| feature.name == name) {
             return Err(format!("feature `{name}` is given twice: expected each once"));
         }
@@ -252,7 +252,7 @@ impl Template {
 
 /// For each part of the item `text` of `features` the choices that its ranges leave.
 fn item(text: &str) -> std::result::Result<Vec<Vec<Part>>, String> {
-    let parts = text.split('+').map(|part| choices(part.trim())).collect::<std::result::Result<Vec<_>, String>>()?;
+    let parts = text.split('&').map(|part| choices(part.trim())).collect::<std::result::Result<Vec<_>, String>>()?;
     let count = |is: fn(Kind) -> bool| parts.iter().filter(|choices| is(choices[0].kind)).count();
     if parts.len() > 1 && count(|kind| kind == Kind::Bias) > 0 {
         return Err("`bias` adds nothing to other parts".into());
@@ -286,7 +286,7 @@ fn choices(text: &str) -> std::result::Result<Vec<Part>, String> {
         Form::Column(kind) => numbered("a column, counted from 1,", MOST_COLUMNS, kind)?,
     };
     let at = |offset: isize| {
-        let mark = if offset == 0 { String::new() } else { format!("[{offset}]") };
+        let mark = if offset == 0 { String::new() } else { format!("[{offset:+}]") };
         kinds.iter().map(move |(name, kind)| Part { name: format!("{name}{mark}"), kind: *kind, offset })
     };
     Ok(offsets.flat_map(at).collect())

@@ -4,7 +4,7 @@ use super::*;
 use crate::data::{ColumnFile, Layout};
 
 /// What `bench/tagging_crfsuite.py` calls its richer template.
-pub const RICH: &str = r#"features = ["bias", "lower", "prefix:1..3", "suffix:1..3", "capital", "digit", "hyphen", "lower[-1]", "lower[1]"]"#;
+pub const RICH: &str = r#"features = ["bias", "lower", "prefix:1..3", "suffix:1..3", "capital", "digit", "hyphen", "lower[-1]", "lower[+1]"]"#;
 
 fn template(text: &str) -> Template {
     Template::parse_as("t.toml".as_ref(), text).unwrap()
@@ -44,7 +44,7 @@ fn as_in_the_script(name: &str) -> String {
         "bias" => return "b".into(),
         "lower" => "w",
         "lower[-1]" => "-w",
-        "lower[1]" => "+w",
+        "lower[+1]" => "+w",
         "capital" => "U",
         "digit" => "D",
         "hyphen" => "H",
@@ -91,8 +91,8 @@ fn every_part_gives_what_the_table_says() {
         ("punctuation", "a!", "punctuation=no"),
         ("column:2", "a\tNN", "column:2=NN"),
         ("value:2", "a\t-0.5", "value:2=# x -0.5"),
-        ("value:3+column:2+lower", "A\tNN\t2.5", "value:3+column:2+lower=#|NN|a x 2.5"),
-        (" suffix:1 + capital[0]", "A", "suffix:1+capital=A|yes"),
+        ("value:3&column:2&lower", "A\tNN\t2.5", "value:3&column:2&lower=#|NN|a x 2.5"),
+        (" suffix:1 & capital[0]", "A", "suffix:1&capital=A|yes"),
     ];
     for (text, row, expected) in cases {
         assert_eq!(features(&with(text), &[row]), [[expected]], "{text}");
@@ -102,23 +102,23 @@ fn every_part_gives_what_the_table_says() {
 
 #[test]
 fn ranges_stand_for_every_combination() {
-    let found = features(&with("prefix:1..2[-1..0]+suffix:1"), &["ab", "cd"]);
-    assert_eq!(found[0], ["prefix:1+suffix:1=a|b", "prefix:2+suffix:1=ab|b"]);
+    let found = features(&with("prefix:1..2[-1..0]&suffix:1"), &["ab", "cd"]);
+    assert_eq!(found[0], ["prefix:1&suffix:1=a|b", "prefix:2&suffix:1=ab|b"]);
     let all =
-        ["prefix:1[-1]+suffix:1=a|d", "prefix:2[-1]+suffix:1=ab|d", "prefix:1+suffix:1=c|d", "prefix:2+suffix:1=cd|d"];
+        ["prefix:1[-1]&suffix:1=a|d", "prefix:2[-1]&suffix:1=ab|d", "prefix:1&suffix:1=c|d", "prefix:2&suffix:1=cd|d"];
     assert_eq!(found[1], all);
 }
 
 #[test]
 fn outside_the_sequence_is_nothing_or_a_mark() {
-    let text = r#"features = ["word[-2]", "word[1]", "value:2[1]", "word[-1]+word"]"#;
+    let text = r#"features = ["word[-2]", "word[1]", "value:2[1]", "word[-1]&word"]"#;
     let lines = ["a\t1", "b\t3"];
-    let bare: [&[&str]; 2] = [&["word[1]=b", "value:2[1]=# x 3"], &["word[-1]+word=a|b"]];
+    let bare: [&[&str]; 2] = [&["word[+1]=b", "value:2[+1]=# x 3"], &["word[-1]&word=a|b"]];
     assert_eq!(features(&template(text), &lines), bare);
     let marked = template(&format!("{text}\noutside = \"mark\""));
     let found = features(&marked, &lines);
-    assert_eq!(found[0], ["word[-2]=", "word[1]=b", "value:2[1]=# x 3", "word[-1]+word=|a"]);
-    assert_eq!(found[1], ["word[-2]=", "word[1]=", "value:2[1]=", "word[-1]+word=a|b"]);
+    assert_eq!(found[0], ["word[-2]=", "word[+1]=b", "value:2[+1]=# x 3", "word[-1]&word=|a"]);
+    assert_eq!(found[1], ["word[-2]=", "word[+1]=", "value:2[+1]=", "word[-1]&word=a|b"]);
 }
 
 #[test]
@@ -158,8 +158,8 @@ fn a_template_that_is_not_right_is_refused_with_its_place() {
             "line 2, column 1: \"prefix:2\": feature `prefix:2` is given twice: expected each once",
         ),
         (
-            "features = ['word[-50..50]+word[-50..50]']",
-            "line 1, column 13: \"word[-50..50]+word[-50..50]\": more than 1000 features a token: expected fewer, or shorter ranges",
+            "features = ['word[-50..50]&word[-50..+50]']",
+            "line 1, column 13: \"word[-50..50]&word[-50..+50]\": more than 1000 features a token: expected fewer, or shorter ranges",
         ),
     ];
     for (text, reason) in cases {
@@ -175,7 +175,7 @@ fn an_item_that_is_not_right_is_refused_with_its_place() {
     let offset = "is not an offset from -100 to 100, nor a range of them, as in `1..3`";
     let cases = [
         ("bias[1]", "`bias` has no number and no offset".to_owned()),
-        ("bias+word", "`bias` adds nothing to other parts".to_owned()),
+        ("bias&word", "`bias` adds nothing to other parts".to_owned()),
         ("word:2", "`word` has no number after a colon".to_owned()),
         ("prefix", "`prefix` needs a length in characters after a colon, as in `prefix:2`".to_owned()),
         ("prefix:0", format!("`0` {length}")),
@@ -185,7 +185,7 @@ fn an_item_that_is_not_right_is_refused_with_its_place() {
         ("word[]", format!("`` {offset}")),
         ("word[-101]", format!("`-101` {offset}")),
         ("word[1]x", "expected `]` at the end".to_owned()),
-        ("value:2+value:3", "a product of two values".to_owned()),
+        ("value:2&value:3", "a product of two values".to_owned()),
         (
             "column:0",
             "`0` is not a column, counted from 1, from 1 to 1000, nor a range of them, as in `1..3`".to_owned(),
@@ -197,7 +197,7 @@ fn an_item_that_is_not_right_is_refused_with_its_place() {
             format!("t.toml: line 2, column 2: {text:?}: {reason}")
         );
     }
-    for unknown in ["wrd", "", "word+"] {
+    for unknown in ["wrd", "", "word&"] {
         let message = refused(&format!("features = [{unknown:?}]"));
         assert!(
             message.contains("unknown part `") && message.contains("expected one of bias, word, lower, "),
@@ -209,7 +209,7 @@ fn an_item_that_is_not_right_is_refused_with_its_place() {
 #[test]
 fn what_a_template_needs_is_known() {
     assert_eq!(
-        (with("word").last_column(), with("word+column:3").last_column(), with("value:7[1]").last_column()),
+        (with("word").last_column(), with("word&column:3").last_column(), with("value:7[1]").last_column()),
         (1, 3, 7)
     );
     assert_eq!((template(RICH).features_per_token(), template(RICH).text()), (13, RICH));
