@@ -5,6 +5,8 @@
 pub mod counting;
 pub mod criterion;
 pub mod gmm;
+pub mod gradient;
+pub mod lbfgs;
 
 #[cfg(feature = "neural")]
 pub mod neural;

@@ -18,3 +18,4 @@ mod search;
 mod toy;
 #[cfg(feature = "neural")]
 mod util;
+mod worked_examples;
