@@ -11,7 +11,7 @@ use super::tagger::{Scores, Tagger};
 use super::{FeatureMap, TagSet, Template};
 use crate::data::Sequence;
 use crate::dp::{Plan, PlanOptions};
-use crate::emission::{Scorer, SparseFrames, SparseScorer};
+use crate::emission::{SparseFrames, SparseScorer};
 use crate::graph::{Graph, Weights};
 use crate::learn::counting::{TransitionRows, hmm};
 use crate::learn::margin::{CuttingPlanes, FrankWolfe, MarginConfig, MarginSolver, solve};
