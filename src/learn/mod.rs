@@ -5,6 +5,8 @@
 pub mod counting;
 pub mod criterion;
 pub mod gmm;
+mod iterate;
+pub mod margin;
 
 #[cfg(feature = "neural")]
 pub mod neural;

@@ -9,9 +9,8 @@
 //! | [`Perceptron`](OnlineLearner::Perceptron) | best path | theta -= d |
 //! | [`Margin`](OnlineLearner::Margin) | best path after the cost was added | theta -= step * (lambda * theta + d), step = 1 / (lambda * (n + t)) |
 
-mod iterate;
-
 use super::criterion::{Criterion, HammingCost, Objective, Right};
+use super::iterate::Iterate;
 use super::problem::{Example, Problem};
 use super::screening::{LeftOut, screen};
 use crate::dp::{Plan, PlanOptions};
@@ -20,7 +19,6 @@ use crate::error::require;
 use crate::graph::Weights;
 use crate::random::Random;
 use crate::{Error, Result};
-use iterate::Iterate;
 
 /// What an online learner makes small.
 #[derive(Debug, Clone, Copy, PartialEq)]
