@@ -32,7 +32,10 @@ fn main() -> Result<()> {
     for learner in
         Learner::ALL.into_iter().filter(|learner| chosen.as_deref().is_none_or(|name| learner.name() == name))
     {
-        let setting = match std::env::var("SETTING") { Ok(s) => s.parse().unwrap(), _ => data.choose(learner)? };
+        let setting = match std::env::var("SETTING") {
+            Ok(s) => s.parse().unwrap(),
+            _ => data.choose(learner)?,
+        };
         let before = cpu_seconds();
         let theta = learner.train(&data.problem(&data.train), setting)?;
         let seconds = cpu_seconds() - before;
@@ -98,7 +101,7 @@ impl Learner {
             Self::Perceptron => online(OnlineLearner::Perceptron, setting as usize),
             Self::SubGradient => online(OnlineLearner::Margin { cost, lambda: setting }, 20),
             Self::CuttingPlanes => solved(&mut CuttingPlanes::new(problem, config)?),
-            Self::FrankWolfe => solved(&mut FrankWolfe::new(problem, config, (if std::env::var("LAST").is_ok() { Averaging::Last } else { Averaging::Mean }, 1))?),
+            Self::FrankWolfe => solved(&mut FrankWolfe::new(problem, config, 1)?),
         }
     }
 }

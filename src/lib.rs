@@ -29,14 +29,15 @@
 //!
 //! # The journey
 //!
-//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → `decode`, `align` → [`formats`];
-//! for training [`data`] → [`learn`] → `train` → `bundle`; [`metrics`] says how good the result is. The modules without a link
-//! need candle and come with the Cargo feature `neural`, which is on by default.
+//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → [`search`], `decode`, `align` → [`formats`];
+//! for training [`data`] → [`learn`] → `train` → `bundle`; for text [`data`] → [`tagging`] → [`learn`]; [`metrics`] says how
+//! good the result is. The modules without a link need candle and come with the Cargo feature `neural`, which is on by default.
 
 pub mod error;
 pub mod matrix;
 pub mod mmap;
 pub mod random;
+mod settings;
 pub mod symbols;
 pub mod timing;
 
@@ -49,6 +50,7 @@ pub mod network;
 pub mod dp;
 pub mod emission;
 pub mod graph;
+pub mod search;
 
 #[cfg(feature = "neural")]
 pub mod align;
@@ -62,6 +64,7 @@ pub mod metrics;
 
 pub mod data;
 pub mod learn;
+pub mod tagging;
 #[cfg(feature = "neural")]
 pub mod train;
 

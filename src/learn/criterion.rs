@@ -13,6 +13,8 @@
 //! Right is a labelled path y, or every alignment of a transcript: then F(x, y) is log Z over the transcript graph with its
 //! expected counts (the first two: maximum mutual information), or its best path (the other two).
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
 use crate::dp::{Counts, Path, Plan, add_cost, counts, path_counts, path_score, viterbi};
 use crate::emission::Emissions;
@@ -20,7 +22,8 @@ use crate::graph::Graph;
 use crate::symbols::{StateId, SymbolId};
 
 /// What a labelling that is wrong in some frames should lose by, at least: `per_frame` for each of them.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct HammingCost {
     /// Cost of a frame with another symbol than the right one.
     pub per_frame: f32,
@@ -29,7 +32,8 @@ pub struct HammingCost {
 }
 
 /// What the Hamming cost counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CostUnit {
     /// Frames: long sequences may cost more.
     Frames,

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::bundle::settings;
 use crate::features::{FeatureConfig, Normalisation};
 use crate::graph::ngram::NgramOptions;
 use crate::learn::gmm::GmmConfig;
 use crate::learn::neural::TrainerConfig;
 use crate::network::NetworkConfig;
-use crate::{Error, Result};
+use crate::{Error, Result, settings};
 
 /// A training run.
 #[derive(Debug, Clone, Deserialize)]

@@ -67,15 +67,19 @@ impl<'a, S: Scorer> FrankWolfe<'a, S> {
             gap += self.correct(example);
             self.sets[example].forget(0);
             self.theta.count(1.0);
-            self.violations.problem.reweigh(&mut self.plan, self.theta.direction())?;
+            self.lay_out()?;
         }
         for _ in 0..INNER_PASSES {
             order.iter().for_each(|&example| {
                 self.correct(example);
             });
         }
-        self.violations.problem.reweigh(&mut self.plan, self.theta.direction())?;
+        self.lay_out()?;
         Ok(gap)
+    }
+
+    fn lay_out(&mut self) -> Result<()> {
+        self.plan.reweigh(&self.violations.problem.weights(self.theta.direction()))
     }
 
     /// Adds the worst plane of an example, if it is a new one.

@@ -8,9 +8,10 @@ use super::working_set::Plane;
 use crate::dp::{Plan, path_score};
 use crate::emission::{Emissions, Scorer};
 use crate::learn::criterion::Criterion;
+use crate::learn::online::check_examples;
 use crate::learn::problem::{Example, Problem};
 use crate::matrix::Matrix;
-use crate::{Error, Result};
+use crate::Result;
 
 /// Finds violations.
 pub(super) struct Violations<'a, S: Scorer> {
@@ -26,9 +27,7 @@ const SHARDS: usize = 4;
 impl<'a, S: Scorer> Violations<'a, S> {
     pub fn new(problem: &'a Problem<'a, S>, config: MarginConfig) -> Result<Self> {
         config.check()?;
-        if problem.examples.is_empty() {
-            return Err(Error::Other("there is no sequence to learn from".into()));
-        }
+        check_examples(problem)?;
         let fixed = problem.plan(&vec![0.0; problem.parameters()])?;
         Ok(Self { problem, config, fixed })
     }
