@@ -12,8 +12,7 @@
 use super::criterion::{Criterion, HammingCost, Objective, Right};
 use super::iterate::Iterate;
 use super::problem::{Example, Problem};
-use super::screening::{LeftOut, screen};
-use crate::dp::{Plan, PlanOptions};
+use crate::dp::Plan;
 use crate::emission::{Emissions, Scorer};
 use crate::error::require;
 use crate::graph::Weights;

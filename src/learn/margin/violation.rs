@@ -5,13 +5,13 @@ use rayon::prelude::*;
 use super::MarginConfig;
 use super::sparse::Sparse;
 use super::working_set::Plane;
+use crate::Result;
 use crate::dp::{Plan, path_score};
 use crate::emission::{Emissions, Scorer};
 use crate::learn::criterion::Criterion;
 use crate::learn::online::check_examples;
 use crate::learn::problem::{Example, Problem};
 use crate::matrix::Matrix;
-use crate::Result;
 
 /// Finds violations.
 pub(super) struct Violations<'a, S: Scorer> {

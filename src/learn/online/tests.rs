@@ -1,7 +1,7 @@
 use super::*;
 use crate::learn::criterion::CostUnit;
-use crate::learn::toy::{ARTICLE, D, N, NOUN, Toy, measurements, noisy_words, words, worked_example};
 use crate::learn::problem::leave_out;
+use crate::learn::toy::{ARTICLE, D, N, NOUN, Toy, measurements, noisy_words, words, worked_example};
 use crate::matrix::Matrix;
 
 const PERCEPTRON: OnlineConfig =
