@@ -227,7 +227,7 @@ impl Bench<'_> {
             }
             SvmMethod::CuttingPlanes => self.to_a_gap(CuttingPlanes::new(problem, config)?, watch),
             SvmMethod::FrankWolfe => {
-                self.to_a_gap(FrankWolfe::new(problem, config, (Averaging::Mean, self.settings.seed))?, watch)
+                self.to_a_gap(FrankWolfe::new(problem, config, self.settings.seed)?, watch)
             }
         }
     }
