@@ -21,7 +21,7 @@ use crate::formats;
 use crate::graph::ngram::{Ngram, NgramOptions};
 use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
-use crate::learn::neural::{EpochReport, FrameExample, FrameTrainer};
+use crate::learn::neural::{Answer, EpochReport, Example as NeuralExample, Trainer};
 use crate::metrics::EditCounts;
 use crate::network::Network;
 use crate::random::Random;
@@ -112,7 +112,7 @@ impl Run<'_> {
         let path = self.work.join(format!("pass-{pass}.safetensors"));
         let training = self.examples(&self.corpus.training, alignments, progress)?;
         let development = self.examples(&self.corpus.development, alignments, progress)?;
-        let mut trainer = FrameTrainer::new(start, self.config.pass[pass - 1].clone(), self.config.seed + pass as u64)?;
+        let mut trainer = Trainer::new(start, self.config.pass[pass - 1].clone(), self.config.seed + pass as u64)?;
         if path.exists() {
             let bytes = std::fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
             trainer.resume(&bytes).map_err(|error| Error::Config { path: path.clone(), reason: error.to_string() })?;
@@ -125,8 +125,8 @@ impl Run<'_> {
             let report = trainer.epoch(&training, &development)?;
             let bytes = trainer.checkpoint()?;
             formats::atomic::write(&path, |file| file.write_all(&bytes))?;
-            report.skipped.iter().for_each(|names| {
-                progress(Event::Note(format!("not a finite number, left out of this epoch: {names}")))
+            report.left_out.iter().for_each(|left| {
+                progress(Event::Note(format!("left out of this epoch: {}: {}", left.utterances, left.reason)))
             });
             let percent = self.phone_error(trainer.network()?, alignments)?;
             let later: usize = self.config.pass[pass..].iter().map(|later| later.epochs).sum();
@@ -152,7 +152,7 @@ impl Run<'_> {
         set: &'e [Example],
         alignments: &Alignments,
         progress: &mut Progress<'_>,
-    ) -> Result<Vec<FrameExample<'e>>> {
+    ) -> Result<Vec<NeuralExample<'e>>> {
         let mut examples = Vec::new();
         for example in set {
             let Some(tier) = alignments.get(&example.name) else { continue };
@@ -163,7 +163,8 @@ impl Run<'_> {
                 continue;
             }
             let targets = pdfs.iter().map(|pdf| pdf.0).collect();
-            examples.push(FrameExample { name: &example.name, frames: &example.frames, targets });
+            let answer = Answer { name: example.name.clone(), targets, transcript: None };
+            examples.push(NeuralExample { frames: &example.frames, answer });
         }
         Ok(examples)
     }
