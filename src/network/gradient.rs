@@ -1,8 +1,8 @@
 //! The gradient of any criterion on a network's scores: forward, the criterion, backward.
 
-use candle_core::{Device, Tensor};
+use candle_core::{Device, Tensor, Var};
 
-use super::layers::Rows;
+use super::layers::{InputGradient, Rows};
 use super::operation::{NetworkOp, Surrogate, with_values};
 use super::params::cut;
 use super::splice::Segments;
@@ -34,7 +34,43 @@ impl Network {
         criterion: &mut impl Criterion,
         dropout: Option<&Random>,
     ) -> Result<Vec<Vec<f32>>> {
-        let scores = self.tracked_scores(utterances, dropout)?;
+        let rows = self.laid_out(utterances)?;
+        Ok(self.differentiated(rows, (criterion, dropout), InputGradient::Unwanted)?.0)
+    }
+
+    /// As [`Network::gradient`], and the gradient by the frames of each utterance `[T x D]`: what an embedding under the network
+    /// learns from. A frame that several rows see, or that pads the edges, gets the sum of its gradients.
+    ///
+    /// # Errors
+    /// As of [`Network::gradient`].
+    pub fn gradient_with_inputs(
+        &self,
+        utterances: &[Matrix],
+        criterion: &mut impl Criterion,
+        dropout: Option<&Random>,
+    ) -> Result<(Vec<Vec<f32>>, Vec<Matrix>)> {
+        let rows = self.laid_out(utterances)?;
+        let padded: Vec<usize> = rows.segments.iter().map(|(_, rows)| rows * self.dims.input).collect();
+        let (gradient, by_frames) = self.differentiated(rows, (criterion, dropout), InputGradient::Wanted)?;
+        let each = utterances.iter().zip(cut(&by_frames, &padded));
+        Ok((gradient, each.map(|(frames, by_padded)| self.by_frames(frames.rows(), by_padded)).collect()))
+    }
+
+    /// The gradients by every parameter and, if that is wanted, by the padded frames.
+    fn differentiated(
+        &self,
+        Rows { values, segments }: Rows,
+        (criterion, dropout): (&mut impl Criterion, Option<&Random>),
+        by_frames: InputGradient,
+    ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
+        let shape = (segments.rows(), self.dims.input);
+        let frames = Tensor::from_vec(values, shape, &Device::Cpu).map_err(refused)?;
+        let frames = match by_frames {
+            InputGradient::Wanted => Var::from_tensor(&frames).map_err(refused)?.into_inner(),
+            InputGradient::Unwanted => frames,
+        };
+        let operation = NetworkOp::new(&self.plan, (self.parameters.lengths(), segments), dropout);
+        let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
         let mut wanted = self.to_matrix(&scores)?;
         criterion.differentiate(&mut wanted)?;
         let (expected, found) = (scores.elem_count(), wanted.rows() * wanted.cols());
@@ -44,19 +80,25 @@ impl Network {
         let loss = scores.apply_op1(Surrogate { gradient: wanted.into_vec() }).map_err(refused)?;
         drop(scores);
         let gradients = loss.backward().map_err(refused)?;
-        let gradient = gradients.get(self.parameters.variable());
-        let gradient = gradient.ok_or_else(|| Error::Network("the parameters received no gradient".into()))?;
-        let lengths = self.parameters.lengths();
-        with_values(gradient, |flat| Ok(cut(flat, lengths).into_iter().map(<[f32]>::to_vec).collect())).map_err(refused)
+        let plain = |tensor: &Tensor| {
+            let gradient =
+                gradients.get(tensor).ok_or_else(|| Error::Network("a variable received no gradient".into()))?;
+            with_values(gradient, |values| Ok(values.to_vec())).map_err(refused)
+        };
+        let parameters = plain(self.parameters.variable())?;
+        let parameters = cut(&parameters, self.parameters.lengths()).into_iter().map(<[f32]>::to_vec).collect();
+        let by_frames = if by_frames == InputGradient::Wanted { plain(&frames)? } else { Vec::new() };
+        Ok((parameters, by_frames))
     }
 
-    /// The scores of `utterances`, laid one after another, recorded for a backward pass.
-    fn tracked_scores(&self, utterances: &[Matrix], dropout: Option<&Random>) -> Result<Tensor> {
-        let Rows { values, segments } = self.laid_out(utterances)?;
-        let shape = (segments.rows(), self.dims.input);
-        let frames = Tensor::from_vec(values, shape, &Device::Cpu).map_err(refused)?;
-        let operation = NetworkOp::scores(&self.plan, self.parameters.lengths(), segments).with_gradient(dropout);
-        frames.apply_op2(self.parameters.variable(), operation).map_err(refused)
+    /// The gradient by the frames `[T x D]` of an utterance from that by its padded frames.
+    fn by_frames(&self, frames: usize, by_padded: &[f32]) -> Matrix {
+        let mut sum = Matrix::zeros(frames, self.dims.input);
+        for (place, gradient) in by_padded.chunks_exact(self.dims.input).enumerate() {
+            let frame = place.saturating_sub(self.plan.left).min(frames - 1);
+            sum.row_mut(frame).iter_mut().zip(gradient).for_each(|(sum, value)| *sum += value);
+        }
+        sum
     }
 
     /// Scores `[rows x P]` as plain numbers.
@@ -78,7 +120,7 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{MlpConfig, NetworkConfig, TdnnConfig};
+    use crate::network::{LstmConfig, MlpConfig, NetworkConfig, TdnnConfig};
 
     /// L = sum_i c_i x_i with c drawn anew from the same seed.
     #[derive(Default)]
@@ -100,7 +142,7 @@ mod tests {
         }
     }
 
-    fn configs(dropout: f32) -> [NetworkConfig; 2] {
+    fn configs(dropout: f32) -> Vec<NetworkConfig> {
         let tdnn = TdnnConfig {
             input_width: 7,
             width: 8,
@@ -110,7 +152,13 @@ mod tests {
             ..Default::default()
         };
         let mlp = MlpConfig { left_frames: 3, right_frames: 1, widths: vec![9, 8], subsampling: 2, dropout };
-        [NetworkConfig::Tdnn(tdnn), NetworkConfig::Mlp(mlp)]
+        let linear = MlpConfig { widths: vec![], ..mlp.clone() };
+        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 1, dropout };
+        let halved = LstmConfig { subsampling: 2, ..lstm.clone() };
+        let recurrent = [lstm, halved].map(|lstm| [NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm)]);
+        let mut all = vec![NetworkConfig::Tdnn(tdnn), NetworkConfig::Mlp(mlp), NetworkConfig::Mlp(linear)];
+        all.extend(recurrent.into_iter().flatten());
+        all
     }
 
     fn network(config: &NetworkConfig) -> Network {
@@ -129,40 +177,67 @@ mod tests {
         [17, 1, 8, 0].map(|rows| Matrix::from_vec(rows, 4, draw(rows)).unwrap()).into()
     }
 
+    /// Compares `found` with the slopes of the loss by every so manieth value; `loss` is given place and shift.
+    fn check_slopes(name: &str, found: &[f32], mut loss: impl FnMut(usize, f32) -> f64) {
+        assert!(found.iter().any(|&value| value != 0.0), "{name} received no gradient");
+        let (mut checked, mut bends) = (0, 0);
+        for (index, &found) in found.iter().enumerate().step_by(1 + found.len() / 40) {
+            let h = 5e-4;
+            let [low, middle, high] = [-h, 0.0, h].map(|by| loss(index, by));
+            let (left, right) = ((middle - low) / f64::from(h), (high - middle) / f64::from(h));
+            let (slope, tolerance) = ((left + right) / 2.0, 0.02 * (1.0 + left.abs()));
+            if (left - right).abs() > tolerance {
+                bends += 1; // A rectifier bends in between: there is no slope to compare with.
+                continue;
+            }
+            checked += 1;
+            assert!((slope - f64::from(found)).abs() < tolerance, "{name} {index}: slope {slope}, gradient {found}");
+        }
+        assert!(checked > 2 * bends, "{name}: {checked} checked, {bends} bends");
+    }
+
     #[test]
     fn gradients_are_slopes_of_the_loss_by_every_parameter() {
-        for dropout in [0.0, 0.3] {
-            for config in configs(dropout) {
-                let (mut network, utterances, random) = (network(&config), utterances(), Random::new(4));
-                let gradient = network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap();
-                let mut values = network.parameters.values();
-                let mut loss = |tensor: usize, index: usize, by: f32| {
-                    let mut criterion = Linear::default();
-                    let start = values[tensor][index];
+        for (dropout, config) in
+            [0.0, 0.3].into_iter().flat_map(|rate| configs(rate).into_iter().map(move |c| (rate, c)))
+        {
+            let (mut network, utterances, random) = (network(&config), utterances(), Random::new(4));
+            let gradient = network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap();
+            let start = network.parameters.values();
+            for (tensor, (name, _, _)) in network.parts().into_iter().enumerate() {
+                check_slopes(&format!("{} {dropout} {name}", config.kind()), &gradient[tensor], |index, by| {
+                    let (mut values, mut criterion) = (start.clone(), Linear::default());
                     values[tensor][index] += by;
                     network.set(&values).unwrap();
                     network.gradient(&utterances, &mut criterion, Some(&random)).unwrap();
-                    values[tensor][index] = start;
                     criterion.loss
-                };
-                let (mut checked, mut bends) = (0, 0);
-                for (tensor, values) in gradient.iter().enumerate() {
-                    assert!(values.iter().any(|&value| value != 0.0), "tensor {tensor} received no gradient");
-                    for index in (0..values.len()).step_by(1 + values.len() / 40) {
-                        let h = 5e-4;
-                        let [low, middle, high] = [-h, 0.0, h].map(|by| loss(tensor, index, by));
-                        let (left, right) = ((middle - low) / f64::from(h), (high - middle) / f64::from(h));
-                        let (slope, tolerance) = ((left + right) / 2.0, 0.02 * (1.0 + left.abs()));
-                        if (left - right).abs() > tolerance {
-                            bends += 1; // A rectifier bends in between: there is no slope to compare with.
-                            continue;
-                        }
-                        checked += 1;
-                        let found = f64::from(values[index]);
-                        assert!((slope - found).abs() < tolerance, "{tensor} {index}: slope {slope}, gradient {found}");
-                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_by_the_frames_are_slopes_of_the_loss() {
+        for (dropout, config) in
+            [0.0, 0.3].into_iter().flat_map(|rate| configs(rate).into_iter().map(move |c| (rate, c)))
+        {
+            let (network, utterances, random) = (network(&config), utterances(), Random::new(4));
+            let mut criterion = Linear::default();
+            let (gradient, by_frames) =
+                network.gradient_with_inputs(&utterances, &mut criterion, Some(&random)).unwrap();
+            assert_eq!(gradient, network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap());
+            assert_eq!(by_frames.len(), utterances.len());
+            for (place, by_frames) in by_frames.iter().enumerate() {
+                assert_eq!((by_frames.rows(), by_frames.cols()), (utterances[place].rows(), 4));
+                if by_frames.rows() == 0 {
+                    continue;
                 }
-                assert!(checked > 5 * bends, "{checked} checked, {bends} bends");
+                check_slopes(&format!("{} {dropout} {place}", config.kind()), by_frames.as_slice(), |index, by| {
+                    let (mut changed, mut criterion) = (utterances.clone(), Linear::default());
+                    changed[place].as_mut_slice()[index] += by;
+                    network.gradient(&changed, &mut criterion, Some(&random)).unwrap();
+                    criterion.loss
+                });
             }
         }
     }
@@ -245,7 +320,7 @@ mod tests {
 
     #[test]
     fn scores_and_gradients_are_those_of_plain_candle_operations() {
-        let [config, _] = configs(0.0);
+        let config = configs(0.0).remove(0);
         let NetworkConfig::Tdnn(tdnn) = &config else { panic!("the first is a TDNN") };
         let (network, utterance) = (network(&config), &utterances()[..1]);
         let mut criterion = Linear::default();

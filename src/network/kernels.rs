@@ -131,6 +131,39 @@ fn rectified_dot(a: &[f32], b: &[f32]) -> f32 {
     parts.iter().sum::<f32>() + rest
 }
 
+/// 1 / (1 + exp(-x)), to a few units in the last place.
+pub(super) fn sigmoid(x: f32) -> f32 {
+    1.0 / (2.0 + exp_minus_one(-x))
+}
+
+/// The hyperbolic tangent, to a few units in the last place: (e - 1) / (e + 1), e = exp(2 x).
+pub(super) fn tanh(x: f32) -> f32 {
+    let e = exp_minus_one(2.0 * x);
+    e / (2.0 + e)
+}
+
+/// exp(x) - 1 for x cut to plus or minus 64, without branches, so that loops over it use the processor's vectors. NaN stays.
+///
+/// With x = n ln 2 + r, |r| <= ln 2 / 2, it is 2^n (exp(r) - 1) + (2^n - 1): exact near zero, where exp(x) itself is not.
+#[inline(always)]
+fn exp_minus_one(x: f32) -> f32 {
+    /// Added and taken away again, it rounds to a whole number, which is then in the lowest bits.
+    const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23
+    /// ln 2 in two parts, the first with few bits so that n times it is exact.
+    const LN_2: (f32, f32) = (355.0 / 512.0, -2.121_944_4e-4);
+    let x = x.clamp(-64.0, 64.0);
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = (x - n * LN_2.0) - n * LN_2.1;
+    // The exponential series to r^7 / 7!: what is left out is under 1e-8 of it.
+    let mut sum = 1.0 / 5040.0;
+    for factor in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0] {
+        sum = sum * r + factor;
+    }
+    let power = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
+    power * (sum * r) + (power - 1.0)
+}
+
 /// Adds to y the rows of `x` that stay when each utterance loses `margin` rows at both ends: y\[t\] += x\[t + margin\].
 pub(super) fn add_cropped(y: &mut [f32], x: &[f32], (segments, margin, cols): (&Segments, usize, usize)) {
     let mut at = 0;

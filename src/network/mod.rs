@@ -10,16 +10,19 @@ mod gradient;
 mod init;
 mod kernels;
 mod layers;
+mod lstm;
 mod mlp;
 mod operation;
 pub mod optimiser;
 mod params;
+mod recurrent;
 mod splice;
 mod stream;
 mod tdnn;
 
 pub use config::NetworkConfig;
 pub use gradient::Criterion;
+pub use lstm::LstmConfig;
 pub use mlp::MlpConfig;
 pub use params::NamedTensor;
 pub use stream::StreamState;
@@ -33,6 +36,7 @@ use crate::random::Random;
 use crate::{Error, Result};
 use layers::{Dims, Plan, Spec};
 use params::Parameters;
+use recurrent::Direction;
 
 /// Input frames that an output row depends on, besides the `subsampling` frames that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,13 +55,15 @@ pub trait Acoustic: Send + Sync {
     /// Input frames in an output row: row t stands for the frames `[t * subsampling, (t + 1) * subsampling)`.
     fn subsampling(&self) -> usize;
 
-    /// How far an output row sees.
+    /// How far an output row sees. `None` before: the state remembers, in bounded memory, all that was. `None` after: no row is
+    /// certain before the utterance ends.
     fn context(&self) -> Context;
 
     /// The state before the first frame of an utterance.
     fn start(&self) -> StreamState;
 
-    /// Takes the next frames `[T x D]`, none or more, and gives the rows that are certain by now. After the `last` frames of an
+    /// Takes the next frames `[T x D]`, none or more, and gives the rows that are certain by now; where a row depends on all
+    /// that comes after it, none is before the `last` frames. After the `last` frames of an
     /// utterance all rows have been given, `ceil(T / subsampling)` altogether, and `state` is as from [`Acoustic::start`].
     ///
     /// # Errors
@@ -65,7 +71,7 @@ pub trait Acoustic: Send + Sync {
     fn step(&self, state: &mut StreamState, frames: &Matrix, last: bool) -> Result<LogPosteriors>;
 }
 
-/// A feed-forward network with its parameters.
+/// A network with its parameters.
 #[derive(Debug)]
 pub struct Network {
     config: NetworkConfig,
@@ -104,6 +110,8 @@ impl Network {
         let plan = match config {
             NetworkConfig::Mlp(config) => config.plan(dims),
             NetworkConfig::Tdnn(config) => config.plan(dims),
+            NetworkConfig::Lstm(config) => config.plan(dims, &[Direction::Forward]),
+            NetworkConfig::Bilstm(config) => config.plan(dims, &[Direction::Forward, Direction::Backward]),
         };
         let parameters = Parameters::new(&values(plan.specs())?)?;
         Ok(Self { config: config.clone(), dims, plan: Arc::new(plan), parameters })
@@ -161,7 +169,7 @@ fn refused(error: candle_core::Error) -> Error {
 mod tests {
     use super::*;
 
-    fn small() -> [NetworkConfig; 3] {
+    fn small() -> [NetworkConfig; 6] {
         let tdnn = TdnnConfig {
             input_width: 7,
             width: 8,
@@ -173,11 +181,28 @@ mod tests {
         let mlp =
             MlpConfig { left_frames: 3, right_frames: 1, widths: vec![9, 8], dropout: 0.0, ..MlpConfig::default() };
         let halved = MlpConfig { subsampling: 2, ..mlp.clone() };
-        [NetworkConfig::Tdnn(tdnn), NetworkConfig::Mlp(mlp), NetworkConfig::Mlp(halved)]
+        let linear = MlpConfig { widths: vec![], ..mlp.clone() };
+        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 2, dropout: 0.0 };
+        [
+            NetworkConfig::Tdnn(tdnn),
+            NetworkConfig::Mlp(mlp),
+            NetworkConfig::Mlp(halved),
+            NetworkConfig::Mlp(linear),
+            NetworkConfig::Lstm(lstm.clone()),
+            NetworkConfig::Bilstm(lstm),
+        ]
     }
 
     fn network(config: &NetworkConfig) -> Network {
-        Network::new(config, (5, 6), &Random::new(1)).unwrap()
+        let mut network = Network::new(config, (5, 6), &Random::new(1)).unwrap();
+        if matches!(config, NetworkConfig::Mlp(mlp) if mlp.widths.is_empty()) {
+            // A linear model begins with zeros, which no test can tell from anything.
+            let mut random = Random::new(2);
+            let mut draw = |part: NamedTensor| part.2.iter().map(|_| 0.1 * random.normal()).collect();
+            let values: Vec<Vec<f32>> = network.parts().into_iter().map(&mut draw).collect();
+            network.set(&values).unwrap();
+        }
+        network
     }
 
     fn frames(rows: usize) -> Matrix {
@@ -204,8 +229,8 @@ mod tests {
                     for first in (0..total).step_by(size) {
                         let block = frames(total).slice_rows(first..total.min(first + size));
                         rows.append(&network.step(&mut state, &block, false).unwrap().0);
-                        let (right, step) = (network.context().right.unwrap(), network.subsampling());
-                        let certain = (first + block.rows()).saturating_sub(right) / step;
+                        let sees = |right| (first + block.rows()).saturating_sub(right) / network.subsampling();
+                        let certain = network.context().right.map_or(0, sees);
                         assert!(rows.rows() == certain, "{} {certain}", rows.rows());
                     }
                     rows.append(&network.step(&mut state, &Matrix::with_cols(5), true).unwrap().0);
@@ -225,13 +250,13 @@ mod tests {
             changed.row_mut(30)[2] += 1.0;
             let after = network.log_posteriors(&changed).unwrap().0;
             for row in 0..before.rows() {
-                let first = (row * step) as isize - context.left.unwrap() as isize;
-                let last = (row + 1) * step - 1 + context.right.unwrap();
-                let sees = first <= 30 && last >= 30;
-                assert!(sees || before.row(row) == after.row(row), "row {row}");
+                let sees_back = context.left.is_none_or(|left| row * step <= 30 + left);
+                let sees_on = context.right.is_none_or(|right| (row + 1) * step + right > 30);
+                assert!((sees_back && sees_on) || before.row(row) == after.row(row), "row {row}");
             }
             let differs = |row: usize| before.row(row) != after.row(row);
-            assert!(differs((30 - context.right.unwrap()) / step) && differs((30 + context.left.unwrap()) / step));
+            assert!(differs(context.right.map_or(0, |right| (30 - right) / step)));
+            assert!(differs(context.left.map_or(before.rows() - 1, |left| (30 + left) / step)));
         }
     }
 
