@@ -14,8 +14,9 @@
 //! expected counts (the first two: maximum mutual information), or its best path (the other two).
 
 use crate::Result;
-use crate::dp::{Counts, Plan, add_cost, counts, path_counts, path_score, viterbi};
+use crate::dp::{Counts, Path, Plan, add_cost, counts, path_counts, path_score, viterbi};
 use crate::emission::Emissions;
+use crate::graph::Graph;
 use crate::symbols::{StateId, SymbolId};
 
 /// What a labelling that is wrong in some frames should lose by, at least: `per_frame` for each of them.
@@ -50,6 +51,20 @@ impl HammingCost {
             CostUnit::Share => self.per_frame / frames.max(1) as f32,
         }
     }
+
+    /// cost(y, y') of the path `found` where `right` is right: what [`add_cost`] adds along it, without rounding.
+    ///
+    /// # Panics
+    /// When a state is not one of the graph's.
+    pub fn between(&self, graph: &Graph, right: &[StateId], found: &[StateId]) -> f64 {
+        let is_wrong = |(right, found): (&StateId, &StateId)| {
+            let (symbol, found) = (graph.state(*right).symbol, graph.state(*found));
+            let reads = || graph.states().iter().any(|state| state.symbol == symbol && state.pdf == found.pdf);
+            symbol != found.symbol && !reads()
+        };
+        let wrong = right.iter().zip(found).filter(|&pair| is_wrong(pair)).count();
+        f64::from(self.of_frame(right.len())) * wrong as f64
+    }
 }
 
 /// What is to be made small.
@@ -82,12 +97,17 @@ pub struct Objective {
     pub loss: f64,
     /// The derivatives of the loss by emission cells `[T x P]` and by transition weights.
     pub gradient: Counts,
+    /// The path that was held against the right answer, where the criterion looks for one: [`Criterion::Perceptron`] and
+    /// [`Criterion::Margin`].
+    pub rival: Option<Vec<StateId>>,
 }
 
 /// One side of the difference.
 struct Side {
     score: f64,
     counts: Counts,
+    /// The path that was counted, when it was only one.
+    path: Option<Vec<StateId>>,
 }
 
 impl Criterion {
@@ -128,25 +148,28 @@ impl Right<'_> {
             Self::Path(states) => Ok((one(full, emissions, states)?, symbols(full, states))),
             Self::Graph(plan) => {
                 let path = viterbi(plan, emissions)?;
-                let counts = path_counts(plan, &path.states);
-                Ok((Side { score: path.score, counts }, symbols(plan, &path.states)))
+                let symbols = symbols(plan, &path.states);
+                Ok((of_path(plan, path), symbols))
             }
         }
     }
 }
 
 fn one(plan: &Plan, emissions: &Emissions, states: &[StateId]) -> Result<Side> {
-    Ok(Side { score: path_score(plan, emissions, states)?, counts: path_counts(plan, states) })
+    Ok(Side { score: path_score(plan, emissions, states)?, counts: path_counts(plan, states), path: None })
 }
 
 fn all(plan: &Plan, emissions: &Emissions) -> Result<Side> {
     let (score, counts) = counts(plan, emissions)?;
-    Ok(Side { score, counts })
+    Ok(Side { score, counts, path: None })
 }
 
 fn best(plan: &Plan, emissions: &Emissions) -> Result<Side> {
-    let path = viterbi(plan, emissions)?;
-    Ok(Side { score: path.score, counts: path_counts(plan, &path.states) })
+    viterbi(plan, emissions).map(|path| of_path(plan, path))
+}
+
+fn of_path(plan: &Plan, path: Path) -> Side {
+    Side { score: path.score, counts: path_counts(plan, &path.states), path: Some(path.states) }
 }
 
 /// loss = wrong - right, and so for every count.
@@ -155,7 +178,7 @@ fn difference(mut wrong: Side, right: Side) -> Objective {
     cells.for_each(|(wrong, right)| *wrong -= right);
     let transitions = wrong.counts.transitions.iter_mut().zip(&right.counts.transitions);
     transitions.for_each(|(wrong, right)| *wrong -= right);
-    Objective { loss: wrong.score - right.score, gradient: wrong.counts }
+    Objective { loss: wrong.score - right.score, gradient: wrong.counts, rival: wrong.path }
 }
 
 /// d(1 - P) = P d(-log P), with P = exp(-loss).

@@ -8,4 +8,8 @@ pub mod gmm;
 
 #[cfg(feature = "neural")]
 pub mod neural;
+pub mod online;
 pub mod problem;
+pub mod screening;
+#[cfg(test)]
+mod toy;
