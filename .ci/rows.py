@@ -18,7 +18,7 @@ ROWS = [
     {"audio", "graph", "alignment"},
     {"features", "emission", "formats", "metrics"},
     {"dp"},
-    {"network"},
+    {"network", "search"},
     {"data", "bundle"},
     {"decode", "align"},
     {"learn"},

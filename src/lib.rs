@@ -29,7 +29,7 @@
 //!
 //! # The journey
 //!
-//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → `decode`, `align` → [`formats`];
+//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → [`search`], `decode`, `align` → [`formats`];
 //! for training [`data`] → [`learn`] → `train` → `bundle`; [`metrics`] says how good the result is. The modules without a link
 //! need candle and come with the Cargo feature `neural`, which is on by default.
 
@@ -49,6 +49,7 @@ pub mod network;
 pub mod dp;
 pub mod emission;
 pub mod graph;
+pub mod search;
 
 #[cfg(feature = "neural")]
 pub mod align;

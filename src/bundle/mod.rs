@@ -16,7 +16,8 @@ mod tensors;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use description::{Description, Score, SearchSettings};
+pub use crate::search::SearchSettings;
+pub use description::{Description, Score};
 pub use parts::Parts;
 
 use crate::emission::Priors;

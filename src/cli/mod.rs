@@ -1,7 +1,7 @@
 //! Commands: clap structs, made into checked settings and one library call each; a file per command.
 
-#[cfg(feature = "neural")]
 mod decode;
+mod folder;
 mod graph;
 #[cfg(feature = "neural")]
 mod info;
@@ -35,7 +35,6 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Print the phones of recordings, with times
-    #[cfg(feature = "neural")]
     Decode(decode::DecodeArgs),
     /// Train a model from recordings and their words
     #[cfg(feature = "neural")]
@@ -95,7 +94,6 @@ fn in_pool<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T> + Sen
 
 fn run(command: Command) -> Result<Outcome> {
     match command {
-        #[cfg(feature = "neural")]
         Command::Decode(args) => decode::run(&args),
         #[cfg(feature = "neural")]
         Command::Train(args) => train::run(&args),

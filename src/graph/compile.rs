@@ -17,12 +17,20 @@ impl GraphSpec {
     /// Those of reading the n-gram; [`Error::GraphFile`] at `[lm]`, or at `[topology.default]` without one, when the graph would
     /// be too large or the n-gram leaves no legal sequence.
     pub fn compile(&self) -> Result<Graph> {
+        self.compile_scaled(self.lm().map_or(1.0, |lm| lm.scale))
+    }
+
+    /// As [`GraphSpec::compile`], with `scale` in place of the one in `[lm]`; without an `[lm]` it weighs nothing.
+    ///
+    /// # Errors
+    /// As [`GraphSpec::compile`]; [`Error::Setting`] when the scale is negative or not finite.
+    pub fn compile_scaled(&self, scale: f32) -> Result<Graph> {
         let graph = match self.lm() {
             None => self.compile_with(None),
             Some(lm) => {
                 let text = std::fs::read_to_string(&lm.path).map_err(|source| Error::io("read", &lm.path, source))?;
                 let ngram = Ngram::parse_arpa(&lm.path, &text, self.symbols())?;
-                self.compile_with(Some((&ngram, lm.scale)))
+                self.compile_with(Some((&ngram, scale)))
             }
         };
         graph.map_err(|error| match error {
