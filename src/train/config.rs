@@ -309,7 +309,7 @@ network = { kind = "mlp" }
 "#;
 
     fn checked(more: &str) -> std::result::Result<TrainConfig, String> {
-        let config: TrainConfig = crate::bundle::settings::parse(&format!("{more}\n{SETTINGS}")).unwrap();
+        let config: TrainConfig = settings::parse(&format!("{more}\n{SETTINGS}")).unwrap();
         config.check().map(|()| config).map_err(|error| error.to_string())
     }
 
