@@ -14,13 +14,14 @@ use super::{Outcome, print};
 #[derive(Debug, Subcommand)]
 pub enum TagCommand {
     /// Print the accuracy of tags, and for BIO tags the F1 of entities
+    ///
+    /// Files have a token a line, columns with tabs between, the tag last, and a blank line after each sequence; - is standard
+    /// input. An entity is B-X and the I-X that follow it; an I-X that continues no entity counts as none. Intervals are a
+    /// bootstrap over sequences.
     Score(ScoreArgs),
 }
 
 /// `senone tag score`
-///
-/// Both files have a token a line, columns with tabs between, the tag last, and a blank line after each sequence; - is standard input. An entity
-/// is B-X and the I-X that follow it; an I-X that continues no entity is none. The interval is a bootstrap over sequences.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
     /// The right tags
