@@ -385,7 +385,7 @@ mod bad_input {
             "logits: neither posteriors nor their natural logs: values lie from -3.912023 to 2.959178, and the exponentials \
              of frame 2 sum to 20.0855, not to 1: if that is as it should be, state the kind of posteriors",
             "first: an utterance of this name came before: names must differ",
-            "dead: neither posteriors nor their natural logs: values lie from -inf to -inf, and the exponentials of frame 3 \
+            "dead: neither posteriors nor their natural logs: values lie from -inf to -inf, and the exponentials of frame 0 \
              sum to 0.0000, not to 1: if that is as it should be, state the kind of posteriors",
         ];
         for (file, write) in [("text.ark", text_entry as fn(&str, &Matrix) -> Vec<u8>), ("binary.ark", binary_entry)] {
