@@ -300,7 +300,7 @@ fn a_transcript_with_an_n_gram_scores_each_way_as_the_full_graph_does() {
         let slots = [slot("a b|a"), slot("b|c b")];
         let (plain, weighed) =
             (spec.transcript_of(&slots).unwrap(), spec.transcript_with(&slots, (&ngram, 0.7)).unwrap());
-        for frames in 4..=7 {
+        for frames in 5..=8 {
             // Its ways are those without the n-gram, its scores those of the full graph.
             let all: BTreeMap<Vec<Frame>, Way> =
                 paths(&spec, &full, frames).into_iter().map(|way| (way.frames.clone(), way)).collect();
