@@ -82,9 +82,7 @@ pub fn run(args: &TrainArgs) -> Result<Outcome> {
         }
     })?;
     tagger.write(&args.output)?;
-    if left_out > 0 {
-        say(format_args!("{left_out} sequences were left out"));
-    }
+    say_left_out(left_out, &args.training);
     if !args.quiet {
         say(format_args!("{}: written", args.output.display()));
     }
@@ -95,8 +93,15 @@ pub fn run(args: &TrainArgs) -> Result<Outcome> {
 fn sequences(path: &Path) -> Result<Vec<Sequence>> {
     let file = ColumnFile::collect(path, open(path)?, Layout::Tagged)?;
     file.faults.iter().for_each(|fault| say(format_args!("left out: {fault}")));
-    if !file.faults.is_empty() {
-        say(format_args!("{}: {} sequences were left out", path.display(), file.faults.len()));
-    }
+    say_left_out(file.faults.len(), path);
     Ok(file.sequences)
+}
+
+/// How many sequences nothing was learnt from, if any.
+fn say_left_out(count: usize, path: &Path) {
+    match count {
+        0 => {}
+        1 => say(format_args!("{}: 1 sequence was left out", path.display())),
+        _ => say(format_args!("{}: {count} sequences were left out", path.display())),
+    }
 }
