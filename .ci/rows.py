@@ -14,15 +14,15 @@ import tempfile
 from pathlib import Path
 
 ROWS = [
-    {"error", "matrix", "timing", "symbols", "mmap", "random"},
+    {"error", "matrix", "timing", "symbols", "mmap", "random", "settings"},
     {"audio", "graph", "alignment"},
     {"features", "emission", "formats", "metrics"},
     {"dp"},
-    {"network"},
+    {"network", "search"},
     {"data", "bundle"},
     {"decode", "align"},
     {"learn"},
-    {"train"},
+    {"train", "tagging"},
     {"cli", "main"},
 ]
 ROW_OF = {module: row for row, modules in enumerate(ROWS) for module in modules}
@@ -33,7 +33,7 @@ PLACES = {
     "candle_nn": ["network", "learn/neural"],
     "gemm": ["network"],
     "half": ["bundle"],
-    "safetensors": ["bundle", "learn/neural"],
+    "safetensors": ["bundle", "tagging", "learn/neural"],
     "hound": ["audio"],
     "symphonia": ["audio"],
     "rubato": ["audio"],
@@ -42,7 +42,7 @@ PLACES = {
     "indicatif": ["cli", "main"],
     "memmap2": ["mmap"],
     "thiserror": ["error"],
-    "toml": ["graph", "bundle", "train"],
+    "toml": ["graph", "bundle", "settings"],
     "serde_json": ["formats", "bundle", "cli"],
     "serde": None,
     "rayon": None,

@@ -1,57 +1,28 @@
-//! The journey: samples, frames, log-posteriors, emissions, search, segments with times.
+//! The journey: samples, frames, log-posteriors; and by way of [`crate::search`] emissions, search, segments with times.
 //!
 //! A [`Recogniser`] holds what all recordings share; a [`Decoder`] takes one recording, block by block.
 
 use std::sync::Arc;
 
-use crate::alignment::{Alignment, Segment, Tier};
-use crate::bundle::{Bundle, SearchSettings};
-use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, search_widening};
-use crate::emission::{Emissions, LogPosteriors, hybrid};
+use crate::bundle::Bundle;
+use crate::dp::{BeamRetry, SegmentSpan};
+use crate::emission::LogPosteriors;
 use crate::features::Frontend;
 use crate::graph::GraphSpec;
 use crate::matrix::Matrix;
 use crate::network::{Acoustic, StreamState};
-use crate::symbols::{SymbolId, SymbolTable};
+use crate::search::{SearchModel, Searcher, phone_tier};
+use crate::symbols::SymbolId;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
-/// Whether the search may drop paths that score badly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Pruning {
-    /// Beam search, made wider when it loses every path.
-    #[default]
-    Beam,
-    /// The best path of all, at any cost.
-    Exact,
-}
-
-/// How to decode.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DecodeOptions {
-    /// Scales, penalty and beam: the bundle's own, or changed by the user.
-    pub settings: SearchSettings,
-    /// Whether to prune.
-    pub pruning: Pruning,
-}
+pub use crate::search::{DecodeOptions, Decoded, Pruning};
 
 /// A model and its compiled graph, ready for any number of recordings.
 #[derive(Debug)]
 pub struct Recogniser {
     bundle: Arc<Bundle>,
-    plan: Arc<Plan>,
-    options: DecodeOptions,
-}
-
-/// What came out of one recording.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
-    /// Phones with times in samples; the last ends where the audio ends.
-    pub phones: Tier,
-    /// Number of samples of the audio.
-    pub samples: u64,
-    /// The beams that lost every path before one held.
-    pub retries: Vec<BeamRetry>,
+    searcher: Searcher,
 }
 
 impl Recogniser {
@@ -61,10 +32,8 @@ impl Recogniser {
     /// [`Error::Setting`] for a setting out of range; errors of the graph.
     pub fn new(bundle: Arc<Bundle>, options: DecodeOptions) -> Result<Self> {
         options.settings.check()?;
-        let graph = bundle.graph.compile_with(Some((&bundle.ngram, options.settings.lm_scale)))?;
-        let plan_options = PlanOptions { insertion_penalty: options.settings.insertion_penalty };
-        let plan = Arc::new(Plan::new(&Arc::new(graph), &bundle.transitions, &plan_options)?);
-        Ok(Self { bundle, plan, options })
+        let searcher = Searcher::new(search_model(&bundle, options.settings.lm_scale)?, options)?;
+        Ok(Self { bundle, searcher })
     }
 
     /// The model.
@@ -97,9 +66,17 @@ impl Recogniser {
     /// # Errors
     /// [`Error::NoPath`] when the recording is shorter than the shortest legal sequence.
     pub fn search(&self, posteriors: &LogPosteriors) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
-        let emissions = hybrid(posteriors, &self.bundle.priors, self.options.settings.hybrid())?;
-        best_segments(&self.plan, &emissions, &self.options)
+        self.searcher.search(posteriors)
     }
+}
+
+/// What search takes of `bundle`: its graph with its n-gram weighed by `lm_scale`, its transition weights, its priors.
+///
+/// # Errors
+/// Errors of the graph.
+pub fn search_model(bundle: &Bundle, lm_scale: f32) -> Result<SearchModel> {
+    let graph = bundle.graph.compile_with(Some((&bundle.ngram, lm_scale)))?;
+    Ok(SearchModel { graph, weights: bundle.transitions.clone(), priors: bundle.priors.clone() })
 }
 
 /// A network's output for a whole recording, `[T x P]`, digital silence said to be silence.
@@ -116,20 +93,6 @@ pub fn posteriors(bundle: &Bundle, samples: &[f32]) -> Result<LogPosteriors> {
 
 /// Samples that are handed on at once: ten seconds at 16 kHz.
 const BLOCK_SAMPLES: usize = 160_000;
-
-/// Best segments under `options`, and the beams that were too narrow.
-fn best_segments(
-    plan: &Arc<Plan>,
-    emissions: &Emissions,
-    options: &DecodeOptions,
-) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
-    let beam = match options.pruning {
-        // The path of `viterbi`, in memory that does not grow with states times frames.
-        Pruning::Exact => BeamOptions::EXACT,
-        Pruning::Beam => BeamOptions { beam: options.settings.beam, max_active: options.settings.max_active },
-    };
-    search_widening(plan, emissions, beam)
-}
 
 /// One recording on its way.
 pub struct Decoder<'a> {
@@ -197,24 +160,6 @@ impl<'a> Listener<'a> {
         say_silence(&mut self.posteriors, &self.silence.silent_frames(), &silence_pdfs(&self.bundle.graph));
         Ok((LogPosteriors(self.posteriors), self.silence.samples))
     }
-}
-
-impl Decoded {
-    /// The result under the name of its utterance.
-    pub fn into_alignment(self, utterance: &str, sample_rate: u32) -> Alignment {
-        Alignment { utterance: utterance.to_owned(), samples: self.samples, sample_rate, tiers: vec![self.phones] }
-    }
-}
-
-/// Segments of search frames as segments of samples: contiguous, the last one ending with the audio.
-pub(crate) fn phone_tier(spans: &[SegmentSpan], symbols: &SymbolTable, (timing, samples): (FrameTiming, u64)) -> Tier {
-    let segment = |(index, span): (usize, &SegmentSpan)| Segment {
-        label: symbols.name(span.symbol).to_owned(),
-        start: timing.start_sample(span.start).min(samples),
-        end: if index + 1 == spans.len() { samples } else { timing.start_sample(span.end).min(samples) },
-        confidence: None,
-    };
-    Tier { name: "phones".into(), segments: spans.iter().enumerate().map(segment).collect() }
 }
 
 /// The pdfs of the symbols that a transcript may leave out, which are pauses.
@@ -322,15 +267,5 @@ mod tests {
         let forced: Vec<usize> = (0..silent.len()).filter(|&frame| posteriors.row(frame)[0] < -1.0).collect();
         let expected: Vec<usize> = std::iter::once(0).chain(12..22).chain([23]).collect();
         assert_eq!(forced, expected);
-    }
-
-    #[test]
-    fn the_last_phone_ends_with_the_audio() {
-        let symbols: SymbolTable = ["SIL", "AA"].into_iter().collect();
-        let timing = FrameTiming { shift: 160, length: 400, sample_rate: 16000, subsampling: 3 };
-        let span = |symbol, start, end| SegmentSpan { symbol: SymbolId(symbol), word: None, start, end };
-        let tier = phone_tier(&[span(0, 0, 2), span(1, 2, 5)], &symbols, (timing, 2300));
-        assert_eq!((tier.segments[0].end, tier.segments[1].start), (960, 960));
-        assert_eq!(tier.segments[1].end, 2300);
     }
 }

@@ -163,6 +163,16 @@ pub enum Error {
         /// The loss seen.
         loss: f64,
     },
+    /// One utterance of a file that holds several.
+    #[error("{}: utterance {utterance}: {source}", path.display())]
+    Utterance {
+        /// The file, or `-`.
+        path: PathBuf,
+        /// The utterance's name.
+        utterance: String,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
     /// The network library refused.
     #[error("network: {0}")]
     Network(String),

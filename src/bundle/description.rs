@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::settings;
-use crate::emission::HybridScales;
 use crate::features::FeatureConfig;
 use crate::network::NetworkConfig;
-use crate::{Error, Result};
+use crate::search::SearchSettings;
+use crate::{Error, Result, settings};
 
 /// The version of the bundle's layout that this program writes and reads.
 const FORMAT: u32 = 1;
@@ -32,24 +31,6 @@ pub struct Description {
     pub scores: Vec<Score>,
 }
 
-/// Settings of the search, chosen on development data.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SearchSettings {
-    /// Weight of emissions.
-    pub acoustic_scale: f32,
-    /// Weight of log-priors.
-    pub prior_scale: f32,
-    /// Weight of the phone n-gram.
-    pub lm_scale: f32,
-    /// Added per symbol entered, natural log.
-    pub insertion_penalty: f32,
-    /// Pruning width, natural log.
-    pub beam: f32,
-    /// Most states kept alive in a frame.
-    pub max_active: usize,
-}
-
 /// One measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,45 +41,6 @@ pub struct Score {
     pub phone_error_percent: f64,
     /// 95 % interval, percent.
     pub interval_percent: [f64; 2],
-}
-
-impl Default for SearchSettings {
-    fn default() -> Self {
-        Self {
-            acoustic_scale: 1.0,
-            prior_scale: 1.0,
-            lm_scale: 1.0,
-            insertion_penalty: 0.0,
-            beam: 16.0,
-            max_active: 3000,
-        }
-    }
-}
-
-impl SearchSettings {
-    /// The two scales that make emissions.
-    pub fn hybrid(&self) -> HybridScales {
-        HybridScales { acoustic_scale: self.acoustic_scale, prior_scale: self.prior_scale }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] naming key, value and the range allowed.
-    pub fn check(&self) -> Result<()> {
-        let wrong = |key, value: f32, expected| Err(Error::Setting { key, value: value.to_string(), expected });
-        let scale_ok = |scale: f32| scale.is_finite() && scale > 0.0;
-        let weight_ok = |weight: f32| weight.is_finite() && weight >= 0.0;
-        match self {
-            s if !scale_ok(s.acoustic_scale) => wrong("acoustic scale", s.acoustic_scale, "a number above 0"),
-            s if !weight_ok(s.prior_scale) => wrong("prior scale", s.prior_scale, "a number of at least 0"),
-            s if !weight_ok(s.lm_scale) => wrong("LM scale", s.lm_scale, "a number of at least 0"),
-            s if !s.insertion_penalty.is_finite() => wrong("insertion penalty", s.insertion_penalty, "a finite number"),
-            s if s.beam.is_nan() || s.beam <= 0.0 => wrong("beam", s.beam, "a number above 0"),
-            s if s.max_active == 0 => wrong("max active", 0.0, "at least 1"),
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Description {

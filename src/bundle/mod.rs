@@ -10,13 +10,13 @@
 mod builtin;
 mod description;
 mod parts;
-pub(crate) mod settings;
 mod tensors;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use description::{Description, Score, SearchSettings};
+pub use crate::search::SearchSettings;
+pub use description::{Description, Score};
 pub use parts::Parts;
 
 use crate::emission::Priors;

@@ -8,6 +8,8 @@ use senone::audio::{self, Audio, AudioOptions};
 use senone::data::manifest::Manifest;
 use senone::{Error, Result};
 
+use super::folder;
+
 /// One recording to decode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
@@ -34,11 +36,8 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Input>> {
     let mut inputs = Vec::new();
     for argument in arguments {
         if argument.is_dir() {
-            let before = inputs.len();
-            walk(argument, &mut inputs)?;
-            if inputs.len() == before {
-                return Err(Error::Other(format!("{}: no audio files in this folder", argument.display())));
-            }
+            let files = folder::files(argument, audio::is_audio_name, "audio files")?;
+            inputs.extend(files.iter().map(|file| from_file(file)));
         } else if argument.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv")) {
             let listed = Manifest::read(argument)?.utterances;
             inputs.extend(listed.into_iter().map(|line| Input { utterance: line.name, path: line.audio }));
@@ -55,30 +54,11 @@ fn from_file(path: &Path) -> Input {
     Input { utterance, path: path.to_owned() }
 }
 
-fn walk(folder: &Path, inputs: &mut Vec<Input>) -> Result<()> {
-    let io = |source| Error::io("read", folder, source);
-    let entries = std::fs::read_dir(folder).map_err(io)?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>().map_err(io)?;
-    paths.sort();
-    for path in paths {
-        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if hidden {
-            continue;
-        }
-        if path.is_dir() && !path.is_symlink() {
-            walk(&path, inputs)?;
-        } else if path.is_file() && audio::is_audio_name(&path) {
-            inputs.push(from_file(&path));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses inputs whose outputs would have one name; `output` makes it of the utterance's.
-pub fn check_names(inputs: &[Input], output: impl Fn(&str) -> String) -> Result<()> {
+/// Refuses inputs whose outputs would have one name; `output` makes it of the utterance's, where it matters.
+pub fn check_names(inputs: &[Input], output: impl Fn(&str) -> Option<String>) -> Result<()> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     for input in inputs {
-        let name = output(&input.utterance);
+        let Some(name) = output(&input.utterance) else { continue };
         if let Some(other) = seen.insert(name.clone(), &input.path) {
             return Err(Error::Other(format!(
                 "{} and {} would both be written as {name}: decode them in separate runs, or name them in a manifest",

@@ -1,7 +1,7 @@
 //! Commands: clap structs, made into checked settings and one library call each; a file per command.
 
-#[cfg(feature = "neural")]
 mod decode;
+mod folder;
 mod graph;
 #[cfg(feature = "neural")]
 mod info;
@@ -9,6 +9,7 @@ mod info;
 mod inputs;
 
 mod score;
+mod tag;
 #[cfg(feature = "neural")]
 mod train;
 #[cfg(feature = "neural")]
@@ -35,7 +36,6 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Print the phones of recordings, with times
-    #[cfg(feature = "neural")]
     Decode(decode::DecodeArgs),
     /// Train a model from recordings and their words
     #[cfg(feature = "neural")]
@@ -46,6 +46,9 @@ enum Command {
 
     /// Compare decoded phones with the reference
     Score(score::ScoreArgs),
+    /// Score tags of text
+    #[command(subcommand)]
+    Tag(tag::TagCommand),
     /// Say what is wrong with manifests before training on them
     Validate(validate::ValidateArgs),
     /// Describe a model
@@ -95,7 +98,6 @@ fn in_pool<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T> + Sen
 
 fn run(command: Command) -> Result<Outcome> {
     match command {
-        #[cfg(feature = "neural")]
         Command::Decode(args) => decode::run(&args),
         #[cfg(feature = "neural")]
         Command::Train(args) => train::run(&args),
@@ -103,6 +105,7 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Tune(args) => tune::run(&args),
 
         Command::Score(args) => print(&score::run(&args)?),
+        Command::Tag(command) => tag::run(&command),
         Command::Validate(args) => validate::run(&args),
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),

@@ -56,6 +56,33 @@ impl Priors {
         Ok(Self(log))
     }
 
+    /// Takes priors `[P]` as another toolkit left them: natural logs when a value is negative, else frame counts or
+    /// probabilities, which are divided by their sum. A pdf of no count, or of log minus infinity, is dead.
+    ///
+    /// # Errors
+    /// [`Error::Other`] as [`Priors::from_counts`] and [`Priors::from_log`], and when the probabilities that logs stand for do
+    /// not sum to 1, give or take 0.05.
+    pub fn from_values(values: &[f64]) -> Result<Self> {
+        if !values.iter().any(|&value| value < 0.0) {
+            return Self::from_counts(values, 0.0);
+        }
+        let priors = Self::from_log(values.iter().map(|&value| value as f32).collect())?;
+        match values.iter().map(|value| value.exp()).sum::<f64>() {
+            sum if (sum - 1.0).abs() > 0.05 => Err(Error::Other(format!(
+                "log-priors whose probabilities sum to {sum:.4}: expected 1, are they natural logs?"
+            ))),
+            _ => Ok(priors),
+        }
+    }
+
+    /// The same prior for each of `pdfs` pdfs: none is better known than another.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when there is no pdf.
+    pub fn uniform(pdfs: usize) -> Result<Self> {
+        Self::from_counts(&vec![1.0; pdfs], 0.0)
+    }
+
     /// The log-priors `[P]`; [`f32::NEG_INFINITY`] marks a dead pdf.
     pub fn log(&self) -> &[f32] {
         &self.0
@@ -180,6 +207,23 @@ mod tests {
     fn log_priors_survive_the_store() {
         let priors = Priors::from_counts(&[3.0, 0.0, 1.0], 0.0).unwrap();
         assert_eq!(Priors::from_log(priors.log().to_vec()).unwrap(), priors);
+    }
+
+    #[test]
+    fn values_are_counts_probabilities_or_logs() {
+        let priors = Priors::from_counts(&[6.0, 0.0, 2.0], 0.0).unwrap();
+        for values in [[6.0, 0.0, 2.0], [0.75, 0.0, 0.25], [0.75f64.ln(), f64::NEG_INFINITY, 0.25f64.ln()]] {
+            assert_eq!(Priors::from_values(&values).unwrap(), priors);
+        }
+        assert_eq!(Priors::from_values(&[5.0, 5.0]).unwrap(), Priors::uniform(2).unwrap());
+        let refused = |values: &[f64]| Priors::from_values(values).unwrap_err().to_string();
+        assert_eq!(
+            refused(&[-0.125, -0.602]),
+            "log-priors whose probabilities sum to 1.4302: expected 1, are they natural logs?"
+        );
+        assert_eq!(refused(&[-1.0, 2.0]), "the log-prior of pdf 1 is 2: expected a number up to 0");
+        assert!(refused(&[1.0, f64::NAN]).starts_with("pdf 1 has a count of NaN"));
+        assert!(Priors::from_values(&[0.0, 0.0]).is_err() && Priors::from_values(&[]).is_err());
     }
 
     #[test]

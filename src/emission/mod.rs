@@ -6,11 +6,13 @@
 mod gmm;
 mod hybrid;
 mod linear;
+mod posteriors;
 mod scorer;
 
 pub use gmm::{DiagonalMixtures, MixtureAccumulator, MixtureParts, MixtureUpdate, SplitTarget};
 pub use hybrid::{HybridScales, Priors, hybrid};
 pub use linear::SparseFrames;
+pub use posteriors::PosteriorKind;
 pub use scorer::{FrameScorer, Scorer, SparseScorer};
 
 use crate::matrix::Matrix;

@@ -6,11 +6,15 @@
 //! | CTM | sclite, Kaldi | the first | seconds, 3 decimals |
 //! | TextGrid | Praat | all | seconds, exact |
 //! | JSON | programs | all | seconds, exact |
+//!
+//! Matrices of frames come in by [`npy`] (NumPy) and [`ark`] (Kaldi).
 
+pub mod ark;
 pub mod atomic;
 pub mod ctm;
 pub mod json;
 pub mod npy;
+mod numbers;
 pub mod text;
 pub mod textgrid;
 

@@ -35,10 +35,18 @@ impl Parameters {
         &self.flat
     }
 
+    /// Gives the values to `f`, a slice for each parameter.
+    ///
+    /// # Errors
+    /// [`Error::Network`] when candle does not hand them out.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&[&[f32]]) -> R) -> Result<R> {
+        with_values(&self.flat, |flat| Ok(f(&cut(flat, &self.lengths)))).map_err(refused)
+    }
+
     /// A copy of the values, a vector for each parameter.
     pub(super) fn values(&self) -> Vec<Vec<f32>> {
-        let copy = |flat: &[f32]| Ok(cut(flat, &self.lengths).into_iter().map(<[f32]>::to_vec).collect());
-        with_values(&self.flat, copy).expect("parameters are plain numbers in memory")
+        let copy = |values: &[&[f32]]| values.iter().map(|values| values.to_vec()).collect();
+        self.with(copy).expect("parameters are plain numbers in memory")
     }
 
     /// Sets all values.

@@ -1,6 +1,7 @@
 //! Settings in TOML to plain structs, with errors of one sentence that say where.
 
 use serde::de::DeserializeOwned;
+pub(crate) use toml::Spanned;
 
 use crate::error::place;
 
@@ -12,9 +13,13 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 /// The error's message on one line, after its place where that is known.
 fn reason(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().trim_end().replace('\n', ", ");
-    let Some(span) = error.span() else { return message };
-    let (line, column) = place(text, span.start);
-    format!("line {line}, column {column}: {message}")
+    error.span().map_or_else(|| message.clone(), |span| placed(text, span.start, &message))
+}
+
+/// `reason` after the place of byte `at` of `text`.
+pub(crate) fn placed(text: &str, at: usize, reason: &str) -> String {
+    let (line, column) = place(text, at);
+    format!("line {line}, column {column}: {reason}")
 }
 
 #[cfg(test)]

@@ -1,0 +1,181 @@
+//! Where decoded phones go: to standard output or into a folder, one utterance after another.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use senone::alignment::Alignment;
+use senone::formats::{self, Format};
+use senone::{Error, Result};
+
+use crate::cli::{Outcome, is_broken_pipe, say, to_stdout};
+
+/// How and where to print.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// How to print
+    #[arg(long, value_enum, default_value_t = FormatName::Text)]
+    pub format: FormatName,
+    /// Write one file an utterance into this folder instead of standard output
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
+/// Names of [`Format`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatName {
+    /// Columns for people: start, end (seconds), phone
+    Text,
+    /// NIST CTM: utterance, channel, start, duration (seconds), phone
+    Ctm,
+    /// Praat
+    #[value(name = "textgrid")]
+    TextGrid,
+    /// One JSON object a line
+    Json,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Text => Self::Text,
+            FormatName::Ctm => Self::Ctm,
+            FormatName::TextGrid => Self::TextGrid,
+            FormatName::Json => Self::Json,
+        }
+    }
+}
+
+impl OutputArgs {
+    /// The name that an utterance's output goes by, where that is to be its own: a file's, or an utterance's in a CTM.
+    pub fn name_of(&self, utterance: &str) -> Option<String> {
+        match (&self.output, self.format) {
+            (Some(_), format) => {
+                let extension = Format::from(format).extension();
+                Some(format!("{}.{extension}", utterance.replace(['/', '\\'], "_")))
+            }
+            (None, FormatName::Ctm) => Some(formats::ctm::one_field(utterance)),
+            (None, _) => None,
+        }
+    }
+
+    /// Makes the folder of `--output`.
+    pub fn make_folder(&self) -> Result<()> {
+        match &self.output {
+            Some(folder) => std::fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether what is printed can hold one utterance only.
+    pub fn holds_one(&self) -> bool {
+        self.output.is_none() && self.format == FormatName::TextGrid
+    }
+}
+
+/// An alignment, and what to tell the user about how it came about.
+pub type Told = (Alignment, Notices);
+
+/// Sentences, and how often each is said.
+pub type Notices = Vec<(String, Said)>;
+
+/// How often a notice that is true of many recordings is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// Of the first recording: it is the same for all of a kind.
+    #[cfg(feature = "neural")]
+    Once,
+    /// Of every recording: something is wrong with it.
+    Always,
+}
+
+/// What stands above an utterance's columns of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heading {
+    /// Nothing: there is one utterance.
+    None,
+    /// Its name.
+    Name,
+}
+
+/// Takes results in the order of the inputs.
+pub struct Sink<'a> {
+    args: &'a OutputArgs,
+    heading: Heading,
+    said: BTreeSet<String>,
+    taken: usize,
+    failed: usize,
+}
+
+impl<'a> Sink<'a> {
+    /// A sink that has taken nothing.
+    pub fn new(args: &'a OutputArgs, heading: Heading) -> Self {
+        Self { args, heading, said: BTreeSet::new(), taken: 0, failed: 0 }
+    }
+
+    /// How and where it writes.
+    pub fn args(&self) -> &OutputArgs {
+        self.args
+    }
+
+    /// Writes a result, or says why there is none; `place` is what notices are of.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when standard output refuses.
+    pub fn take(&mut self, place: &str, result: Result<Told>) -> Result<()> {
+        self.taken += 1;
+        match result {
+            Ok((alignment, notices)) => {
+                notices.into_iter().for_each(|notice| self.say(place, notice));
+                match self.write(&alignment) {
+                    Err(error) if self.args.output.is_some() => self.fail(&error),
+                    result => return result,
+                }
+            }
+            Err(error) => self.fail(&error),
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.failed += 1;
+        say(format_args!("senone: {error}"));
+    }
+
+    /// Says `notice` of this place, or of the first that it is true of.
+    fn say(&mut self, place: &str, (notice, often): (String, Said)) {
+        if self.said.insert(notice.clone()) || often == Said::Always {
+            say(format_args!("senone: {place}: {notice}"));
+        }
+    }
+
+    fn write(&self, alignment: &Alignment) -> Result<()> {
+        let format = Format::from(self.args.format);
+        match (&self.args.output, self.args.name_of(&alignment.utterance)) {
+            (Some(folder), Some(name)) => {
+                formats::atomic::write(&folder.join(name), |file| formats::write(alignment, format, file))
+            }
+            _ => to_stdout(|out| {
+                if format == Format::Text && self.heading == Heading::Name {
+                    formats::text::write_heading(&alignment.utterance, out)?;
+                }
+                formats::write(alignment, format, out)
+            }),
+        }
+    }
+
+    /// How it all went, `all` being what ended it; `things` names what was taken, in the plural.
+    ///
+    /// # Errors
+    /// That of `all`, unless nobody reads our output any more.
+    pub fn outcome(&self, all: Result<()>, things: &str) -> Result<Outcome> {
+        if self.failed > 0 && self.taken > 1 {
+            say(format_args!("senone: {} of {} {things} failed", self.failed, self.taken));
+        }
+        match all {
+            Err(error) if !is_broken_pipe(&error) => Err(error),
+            _ if self.failed > 0 => Ok(Outcome::Partial),
+            _ => Ok(Outcome::Complete),
+        }
+    }
+}

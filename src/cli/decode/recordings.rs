@@ -1,0 +1,82 @@
+//! Recordings to phones: the whole journey, with a model.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rayon::prelude::*;
+use senone::audio::{AudioOptions, Channel, Notice};
+use senone::bundle;
+use senone::decode::Recogniser;
+use senone::{Error, Result};
+
+use super::DecodeArgs;
+use super::output::{Heading, Notices, Said, Sink, Told};
+use crate::cli::Outcome;
+use crate::cli::inputs::{self, Input};
+
+/// What to decode, and with which model.
+#[derive(Debug, Args)]
+pub struct RecordingArgs {
+    /// WAV, FLAC, Ogg, MP3, AIFF files, folders of them, manifests (.tsv), or - for standard input
+    #[arg(required_unless_present = "posteriors", value_name = "AUDIO")]
+    pub audio: Vec<PathBuf>,
+    /// The model's folder [default: the built-in English model]
+    #[arg(long, value_name = "DIR")]
+    pub model: Option<PathBuf>,
+    /// Take this channel (1 is the first) instead of mixing all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "posteriors")]
+    channel: Option<u16>,
+}
+
+/// Recordings decoded before their output is written.
+const BATCH_FILES: usize = 64;
+
+/// Decodes all recordings; output keeps the order of the inputs.
+pub fn run(args: &DecodeArgs) -> Result<Outcome> {
+    let inputs = inputs::expand(&args.recordings.audio)?;
+    check(args, &inputs)?;
+    let bundle = bundle::open_or_builtin(args.recordings.model.as_ref())?;
+    let options = args.search.options(bundle.description.search)?;
+    let recogniser = Recogniser::new(bundle, options)?;
+    let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
+    let mut sink = Sink::new(&args.output, heading);
+    let all = decode_all(&recogniser, (&args.recordings, &inputs), &mut sink);
+    sink.outcome(all, "recordings")
+}
+
+fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
+    if inputs.iter().filter(|input| input.path == Path::new("-")).count() > 1 {
+        return Err(Error::Other("standard input (-) can be read only once".into()));
+    }
+    if args.output.holds_one() && inputs.len() > 1 {
+        let count = inputs.len();
+        let reason = "add --output DIR to get a file for each";
+        return Err(Error::Other(format!("a TextGrid holds one recording, and there are {count}: {reason}")));
+    }
+    inputs::check_names(inputs, |utterance| args.output.name_of(utterance))?;
+    args.output.make_folder()
+}
+
+/// Decodes batch by batch.
+fn decode_all(recogniser: &Recogniser, (args, inputs): (&RecordingArgs, &[Input]), sink: &mut Sink<'_>) -> Result<()> {
+    for batch in inputs.chunks(BATCH_FILES) {
+        let decoded: Vec<_> = batch.par_iter().map(|input| decode(recogniser, args, input)).collect();
+        for (input, result) in batch.iter().zip(decoded) {
+            sink.take(&input.path.display().to_string(), result)?;
+        }
+    }
+    Ok(())
+}
+
+fn decode(recogniser: &Recogniser, args: &RecordingArgs, input: &Input) -> Result<Told> {
+    let rate = recogniser.bundle().description.features.sample_rate_hz;
+    let channel = args.channel.map_or(Channel::Mix, |number| Channel::Only(usize::from(number) - 1));
+    let audio = input.read(&AudioOptions { sample_rate_hz: rate, channel })?;
+    let in_file = |error: Error| Error::Audio { path: input.path.clone(), reason: error.to_string() };
+    let decoded = recogniser.decode(&audio.samples).map_err(in_file)?;
+    let retries = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
+    let said = |notice: &Notice| if notice.is_ordinary() { Said::Once } else { Said::Always };
+    let mut notices: Notices = audio.notices.iter().map(|notice| (notice.to_string(), said(notice))).collect();
+    notices.extend::<Notices>(retries);
+    Ok((decoded.into_alignment(&input.utterance, rate), notices))
+}

@@ -1,0 +1,211 @@
+//! The second half of the journey: log-posteriors, emissions, search, segments with times.
+//!
+//! A [`Searcher`] needs no network and no audio. Log-posteriors `[T x P]` come in, whoever computed them; phones with times
+//! go out.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::alignment::{Alignment, Segment, Tier};
+use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, search_widening};
+use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
+use crate::graph::{Graph, Weights};
+use crate::symbols::SymbolTable;
+use crate::timing::FrameTiming;
+use crate::{Error, Result};
+
+/// Settings of the search, chosen on development data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchSettings {
+    /// Weight of emissions.
+    pub acoustic_scale: f32,
+    /// Weight of log-priors.
+    pub prior_scale: f32,
+    /// Weight of the phone n-gram.
+    pub lm_scale: f32,
+    /// Added per symbol entered, natural log.
+    pub insertion_penalty: f32,
+    /// Pruning width, natural log.
+    pub beam: f32,
+    /// Most states kept alive in a frame.
+    pub max_active: usize,
+}
+
+impl Default for SearchSettings {
+    fn default() -> Self {
+        Self {
+            acoustic_scale: 1.0,
+            prior_scale: 1.0,
+            lm_scale: 1.0,
+            insertion_penalty: 0.0,
+            beam: 16.0,
+            max_active: 3000,
+        }
+    }
+}
+
+impl SearchSettings {
+    /// The two scales that make emissions.
+    pub fn hybrid(&self) -> HybridScales {
+        HybridScales { acoustic_scale: self.acoustic_scale, prior_scale: self.prior_scale }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] naming key, value and the range allowed.
+    pub fn check(&self) -> Result<()> {
+        let wrong = |key, value: f32, expected| Err(Error::Setting { key, value: value.to_string(), expected });
+        let scale_ok = |scale: f32| scale.is_finite() && scale > 0.0;
+        let weight_ok = |weight: f32| weight.is_finite() && weight >= 0.0;
+        match self {
+            s if !scale_ok(s.acoustic_scale) => wrong("acoustic scale", s.acoustic_scale, "a number above 0"),
+            s if !weight_ok(s.prior_scale) => wrong("prior scale", s.prior_scale, "a number of at least 0"),
+            s if !weight_ok(s.lm_scale) => wrong("LM scale", s.lm_scale, "a number of at least 0"),
+            s if !s.insertion_penalty.is_finite() => wrong("insertion penalty", s.insertion_penalty, "a finite number"),
+            s if s.beam.is_nan() || s.beam <= 0.0 => wrong("beam", s.beam, "a number above 0"),
+            s if s.max_active == 0 => wrong("max active", 0.0, "at least 1"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether the search may drop paths that score badly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pruning {
+    /// Beam search, made wider when it loses every path.
+    #[default]
+    Beam,
+    /// The best path of all, at any cost.
+    Exact,
+}
+
+/// How to decode.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DecodeOptions {
+    /// Scales, penalty and beam: as the model was tuned, or changed by the user.
+    pub settings: SearchSettings,
+    /// Whether to prune.
+    pub pruning: Pruning,
+}
+
+/// What came out of one recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// Phones with times in samples; the last ends where the recording ends.
+    pub phones: Tier,
+    /// Number of samples of the recording.
+    pub samples: u64,
+    /// The beams that lost every path before one held.
+    pub retries: Vec<BeamRetry>,
+}
+
+/// What a search has to know beside posteriors.
+#[derive(Debug, Clone)]
+pub struct SearchModel {
+    /// Which sequences are legal, compiled.
+    pub graph: Graph,
+    /// Its transition weights.
+    pub weights: Weights,
+    /// State priors, `[P]`.
+    pub priors: Priors,
+}
+
+/// A graph, its weights and the state priors, ready for any number of posteriors.
+#[derive(Debug)]
+pub struct Searcher {
+    plan: Arc<Plan>,
+    priors: Priors,
+    options: DecodeOptions,
+}
+
+impl Searcher {
+    /// Lays the graph of `model` out for search.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a setting out of range, [`Error::Shape`] when weights or priors are not those of the graph.
+    pub fn new(model: SearchModel, options: DecodeOptions) -> Result<Self> {
+        options.settings.check()?;
+        let SearchModel { graph, weights, priors } = model;
+        let (expected, found) = (graph.pdfs(), priors.pdfs());
+        if found != expected {
+            return Err(Error::Shape { what: "priors, one for each pdf of the graph", expected, found });
+        }
+        let plan_options = PlanOptions { insertion_penalty: options.settings.insertion_penalty };
+        let plan = Arc::new(Plan::new(&Arc::new(graph), &weights, &plan_options)?);
+        Ok(Self { plan, priors, options })
+    }
+
+    /// Number of columns that posteriors must have, P.
+    pub fn pdfs(&self) -> usize {
+        self.priors.pdfs()
+    }
+
+    /// The symbols of the graph.
+    pub fn symbols(&self) -> &SymbolTable {
+        self.plan.graph().symbols()
+    }
+
+    /// Best segments of `posteriors` `[T x P]`, in search frames, and the beams that were too narrow.
+    ///
+    /// # Errors
+    /// [`Error::PdfCount`] for another number of columns than [`Searcher::pdfs`]; [`Error::NoPath`] when there are fewer rows
+    /// than the shortest legal sequence has frames; [`Error::Impossible`]; [`Error::NotFinite`].
+    pub fn search(&self, posteriors: &LogPosteriors) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
+        let emissions = hybrid(posteriors, &self.priors, self.options.settings.hybrid())?;
+        let beam = match self.options.pruning {
+            // The path of `viterbi`, in memory that does not grow with states times frames.
+            Pruning::Exact => BeamOptions::EXACT,
+            Pruning::Beam => {
+                BeamOptions { beam: self.options.settings.beam, max_active: self.options.settings.max_active }
+            }
+        };
+        search_widening(&self.plan, &emissions, beam)
+    }
+
+    /// Phones of `posteriors`, one row each search frame of `timing`; the last ends with the last row.
+    ///
+    /// # Errors
+    /// As [`Searcher::search`].
+    pub fn decode(&self, posteriors: &LogPosteriors, timing: FrameTiming) -> Result<Decoded> {
+        let (spans, retries) = self.search(posteriors)?;
+        let samples = timing.start_sample(posteriors.0.rows());
+        Ok(Decoded { phones: phone_tier(&spans, self.symbols(), (timing, samples)), samples, retries })
+    }
+}
+
+impl Decoded {
+    /// The result under the name of its utterance.
+    pub fn into_alignment(self, utterance: &str, sample_rate: u32) -> Alignment {
+        Alignment { utterance: utterance.to_owned(), samples: self.samples, sample_rate, tiers: vec![self.phones] }
+    }
+}
+
+/// Segments of search frames as segments of samples: contiguous, the last one ending with the audio.
+pub(crate) fn phone_tier(spans: &[SegmentSpan], symbols: &SymbolTable, (timing, samples): (FrameTiming, u64)) -> Tier {
+    let segment = |(index, span): (usize, &SegmentSpan)| Segment {
+        label: symbols.name(span.symbol).to_owned(),
+        start: timing.start_sample(span.start).min(samples),
+        end: if index + 1 == spans.len() { samples } else { timing.start_sample(span.end).min(samples) },
+        confidence: None,
+    };
+    Tier { name: "phones".into(), segments: spans.iter().enumerate().map(segment).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::SymbolId;
+
+    #[test]
+    fn the_last_phone_ends_with_the_audio() {
+        let symbols: SymbolTable = ["SIL", "AA"].into_iter().collect();
+        let timing = FrameTiming { shift: 160, length: 400, sample_rate: 16000, subsampling: 3 };
+        let span = |symbol, start, end| SegmentSpan { symbol: SymbolId(symbol), word: None, start, end };
+        let tier = phone_tier(&[span(0, 0, 2), span(1, 2, 5)], &symbols, (timing, 2300));
+        assert_eq!((tier.segments[0].end, tier.segments[1].start), (960, 960));
+        assert_eq!(tier.segments[1].end, 2300);
+    }
+}
