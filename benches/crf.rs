@@ -136,9 +136,8 @@ fn main() {
         if args.get(2).is_some() {
             let config = StochasticConfig { epochs: 10, ..StochasticConfig::default() };
             let start = cpu_seconds();
-            let report = |progress: &senone::learn::gradient::Progress| {
-                println!("{:.2} s, {progress}", cpu_seconds() - start)
-            };
+            let report =
+                |progress: &senone::learn::gradient::Progress| println!("{:.2} s, {progress}", cpu_seconds() - start);
             let trained = config.train(&problem, vec![0.0; problem.parameters()], &mut { report }).expect("trained");
             println!("{:.2} s: {}", cpu_seconds() - start, trained.loss);
         }

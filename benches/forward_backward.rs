@@ -1,12 +1,12 @@
-//! Frames per second of what training needs (log Z and its gradient) and of the best path, on a full graph of S tags.
+//! Frames per second of what training needs (log Z and its gradient) and of the best path, on a full graph of S tags, one
+//! thread; then what an online learner does with one sentence. `benches/README.md` says how to run the peers beside it.
 //!
-//! `cargo bench --no-default-features --bench forward_backward`; the column "items/s" counts frames. One thread.
-//! `crf_peers.py` measures the same with pytorch-crf.
+//! `cargo bench --no-default-features --bench forward_backward [NAME]` runs the lines that hold NAME.
 
+use std::hint::black_box;
 use std::sync::Arc as Shared;
+use std::time::Instant;
 
-use divan::Bencher;
-use divan::counter::ItemsCount;
 use senone::dp::{LogSum, Plan, PlanOptions, counts, forward, viterbi};
 use senone::emission::Emissions;
 use senone::graph::{Arc, Boundary, Graph, GraphBuilder, State, Weights};
@@ -14,11 +14,37 @@ use senone::matrix::Matrix;
 use senone::random::Random;
 use senone::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId};
 
-const SEQUENCES: usize = 16;
-const FRAMES: usize = 300;
+/// Sequences and frames of each, as `crf_peers.py` takes them.
+const BATCH: (usize, usize) = (16, 300);
+const LONG: (usize, usize) = (1, 3000);
+/// 15 words and 17 tags.
+const SENTENCE: (usize, usize) = (1, 15);
+const TAGS: usize = 17;
+
+/// Timed runs, after one that is not timed.
+const RUNS: usize = 9;
+/// A run is repeated for so long: Linux counts processor time in steps of milliseconds.
+const SECONDS: f64 = 0.2;
 
 fn main() {
-    divan::main();
+    let total = |plan: &Plan, emissions: &Emissions| forward::<LogSum>(plan, emissions).expect("a path").total();
+    let gradient = |plan: &Plan, emissions: &Emissions| counts(plan, emissions).expect("a path");
+    let best_path = |plan: &Plan, emissions: &Emissions| viterbi(plan, emissions).expect("a path");
+    for states in [48, 144] {
+        Problem::new(states, BATCH).report(&format!("log_z, {states}"), total);
+        Problem::new(states, BATCH).report(&format!("log_z_and_gradient, {states}"), gradient);
+    }
+    for states in [48, 144, 420] {
+        Problem::new(states, LONG).report(&format!("best_path, {states}"), best_path);
+    }
+    let mut sentence = Problem::new(TAGS, SENTENCE);
+    sentence.report("sentence: log_z_and_gradient", gradient);
+    sentence.report("sentence: best_path", best_path);
+    let (graph, random) = (Shared::new(tags(TAGS)), &mut Random::new(2));
+    let weights = weights(&graph, random);
+    let new_plan = || drop(black_box(Plan::new(&graph, &weights, &PlanOptions::default()).expect("fitting weights")));
+    report("sentence: a new plan (per second)", 1, new_plan);
+    report("sentence: new weights (per second)", 1, || sentence.plan.reweigh(&weights).expect("fitting weights"));
 }
 
 /// Every tag after every tag, one state and one pdf each; every arc, start and end has a weight of its own.
@@ -59,60 +85,43 @@ impl Problem {
         Self { plan, sequences: (0..sequences).map(|_| draw()).collect() }
     }
 
-    fn bench<T>(&self, bencher: Bencher, run: impl Fn(&Plan, &Emissions) -> T + Sync) {
-        let frames: usize = self.sequences.iter().map(Emissions::frames).sum();
-        bencher
-            .counter(ItemsCount::new(frames))
-            .bench_local(|| self.sequences.iter().map(|sequence| run(&self.plan, sequence)).collect::<Vec<T>>());
+    fn report<T>(&self, name: &str, run: impl Fn(&Plan, &Emissions) -> T) {
+        let frames = self.sequences.iter().map(Emissions::frames).sum();
+        let all = || self.sequences.iter().for_each(|sequence| drop(black_box(run(&self.plan, black_box(sequence)))));
+        report(name, frames, all);
     }
 }
 
-#[divan::bench(args = [48, 144])]
-fn log_z(bencher: Bencher, states: usize) {
-    let problem = Problem::new(states, (SEQUENCES, FRAMES));
-    problem.bench(bencher, |plan, emissions| forward::<LogSum>(plan, emissions).expect("a path").total());
+/// Prints how many of `items`, which are dealt with by one call of `run`, are dealt with in a second.
+fn report(name: &str, items: usize, mut run: impl FnMut()) {
+    if !std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).all(|wanted| name.contains(&wanted)) {
+        return;
+    }
+    let mut timed = |repeats: usize| {
+        let (start, cpu_start) = (Instant::now(), cpu_seconds());
+        (0..repeats).for_each(|_| run());
+        let done = (repeats * items) as f64;
+        (done / start.elapsed().as_secs_f64(), done / (cpu_seconds() - cpu_start))
+    };
+    let repeats = (SECONDS * timed(1).0 / items as f64).ceil() as usize;
+    timed(repeats);
+    let (wall, cpu): (Vec<f64>, Vec<f64>) = (0..RUNS).map(|_| timed(repeats)).unzip();
+    #[allow(clippy::print_stdout, reason = "a bench reports there")]
+    {
+        let (wall, cpu) = (sorted(wall), sorted(cpu));
+        let (fastest, median) = (wall[RUNS - 1], wall[RUNS / 2]);
+        println!("{name:<36} fastest {fastest:9.0}, median {median:9.0}, cpu {:9.0} frames/s", cpu[RUNS / 2]);
+    }
 }
 
-#[divan::bench(args = [48, 144])]
-fn log_z_and_gradient(bencher: Bencher, states: usize) {
-    let problem = Problem::new(states, (SEQUENCES, FRAMES));
-    problem.bench(bencher, |plan, emissions| counts(plan, emissions).expect("a path"));
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
 }
 
-#[divan::bench(args = [48, 144, 420])]
-fn best_path(bencher: Bencher, states: usize) {
-    let problem = Problem::new(states, (1, 3000));
-    problem.bench(bencher, |plan, emissions| viterbi(plan, emissions).expect("a path"));
-}
-
-/// What an online learner does with a sentence of 15 words and 17 tags.
-mod sentence {
-    use super::*;
-
-    const SHAPE: (usize, usize) = (1, 15);
-
-    #[divan::bench]
-    fn best_path(bencher: Bencher) {
-        Problem::new(17, SHAPE).bench(bencher, |plan, emissions| viterbi(plan, emissions).expect("a path"));
-    }
-
-    #[divan::bench]
-    fn log_z_and_gradient(bencher: Bencher) {
-        Problem::new(17, SHAPE).bench(bencher, |plan, emissions| counts(plan, emissions).expect("a path"));
-    }
-
-    #[divan::bench]
-    fn new_plan(bencher: Bencher) {
-        let graph = Shared::new(tags(17));
-        let weights = weights(&graph, &mut Random::new(2));
-        bencher.bench_local(|| Plan::new(&graph, &weights, &PlanOptions::default()).expect("fitting weights"));
-    }
-
-    #[divan::bench]
-    fn new_weights(bencher: Bencher) {
-        let Problem { mut plan, sequences } = Problem::new(17, SHAPE);
-        viterbi(&plan, &sequences[0]).expect("a path");
-        let weights = weights(plan.graph(), &mut Random::new(2));
-        bencher.bench_local(|| plan.reweigh(&weights).expect("fitting weights"));
-    }
+/// Seconds this thread has been on a processor, as Linux counts them; NaN elsewhere. On a busy machine only this is fair.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|field| field.parse::<f64>().ok());
+    nanoseconds.map_or(f64::NAN, |nanoseconds| nanoseconds * 1e-9)
 }

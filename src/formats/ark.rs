@@ -221,7 +221,7 @@ fn binary(input: &mut impl BufRead) -> Reasoned<Matrix> {
         }
         "CM3" => {
             let header = Compressed::read(input)?;
-            cells(input, header.shape, |[code]| header.min + header.range * (f32::from(code) / 255.0))
+            cells(input, header.shape, |[code]| header.min + f32::from(code) * (header.range / 255.0))
         }
         other => Err(format!("a value of Kaldi's type `{other}`, expected FM, DM, FV, DV, CM, CM2 or CM3")),
     }
@@ -302,9 +302,9 @@ impl Compressed {
         }
     }
 
-    /// value = min + range * code / 65535
+    /// `min + code * range / 65535`
     fn value(&self, code: [u8; 2]) -> f32 {
-        self.min + self.range * (f32::from(u16::from_le_bytes(code)) / 65535.0)
+        self.min + f32::from(u16::from_le_bytes(code)) * (self.range / 65535.0)
     }
 }
 
@@ -483,9 +483,16 @@ mod tests {
     fn compressed_cells_are_shares_of_the_range() {
         let words: Vec<u8> = [0u16, 65535, 13107, 26214].iter().flat_map(|code| code.to_le_bytes()).collect();
         let two_bytes = compressed_entry("CM2", (-10.0, 10.0), (2, 2), &words);
-        assert_eq!(read(&two_bytes), [named("utt", &[&[-10.0, 0.0], &[-8.0, -6.0]])]);
         let one_byte = compressed_entry("CM3", (0.0, 1.0), (1, 3), &[0, 51, 255]);
-        assert_eq!(read(&one_byte), [named("utt", &[&[0.0, 0.2, 1.0]])]);
+        for (bytes, expected) in
+            [(two_bytes, vec![vec![-10.0, 0.0], vec![-8.0, -6.0]]), (one_byte, vec![vec![0.0, 0.2, 1.0]])]
+        {
+            let rows = read(&bytes)[0].1.clone().unwrap();
+            assert_eq!(rows.len(), expected.len());
+            for (found, expected) in rows.concat().iter().zip(expected.concat()) {
+                assert!((found - expected).abs() < 1e-5, "{rows:?}");
+            }
+        }
     }
 
     /// Two columns: one with quartiles of 0, 1, 3 and 4, one that is constant. Cells stand column by column.

@@ -51,6 +51,18 @@ impl Scores {
         }
     }
 
+    /// Adds `amounts`, one a transition, to the transition weights.
+    pub(super) fn shift(&mut self, amounts: Vec<f32>) {
+        match self {
+            Self::Linear { scorer, theta } => {
+                let weights = &mut theta[scorer.parameters()..];
+                weights.iter_mut().zip(amounts).for_each(|(weight, amount)| *weight += f64::from(amount));
+            }
+            #[cfg(feature = "neural")]
+            Self::Network(network) => network.shift(&amounts),
+        }
+    }
+
     fn emissions(&self, frames: &SparseFrames) -> Result<Emissions> {
         match self {
             Self::Linear { scorer, theta } => scorer.emissions(&theta[..scorer.parameters()], frames),

@@ -12,12 +12,12 @@ use super::{FeatureMap, TagSet, Template};
 use crate::data::Sequence;
 use crate::dp::{Plan, PlanOptions};
 use crate::emission::{SparseFrames, SparseScorer};
-use crate::graph::{Graph, Weights};
+use crate::graph::{Graph, TransitionRole, Weights};
 use crate::learn::counting::{TransitionRows, hmm};
 use crate::learn::margin::{CuttingPlanes, FrankWolfe, MarginConfig, MarginSolver, solve};
 use crate::learn::online::{Averaging, Online, OnlineConfig, OnlineLearner};
 use crate::learn::problem::{Example, Problem, path_of};
-use crate::symbols::PdfId;
+use crate::symbols::{PdfId, TransitionId};
 use crate::{Error, Result};
 
 /// What a tagger is to be learnt from.
@@ -100,14 +100,33 @@ pub fn train(learner: Learner, task: TagTask<'_>, settings: &TagSettings, watch:
         tags: task.tags.names().len(),
     });
     let bench = Bench { tags: &task.tags, graph: &graph, training: &training, development: &development, settings };
-    let scores = match learner.source {
+    let mut scores = match learner.source {
         Source::Linear => bench.linear(learner.method, features.names().len(), watch)?,
         #[cfg(feature = "neural")]
         source => super::neural::train((source, learner.method), &bench, features.names().len(), watch)?,
         #[cfg(not(feature = "neural"))]
         source => return Err(Error::Other(format!("this senone was built without networks ({source:?})"))),
     };
+    let bias = biases(&task.tags, settings)?;
+    scores.shift(bias);
     Tagger::new(learner, (features, task.tags), scores)
+}
+
+/// What to add to each transition weight so that every tag scores as much more as the settings say, wherever it stands: it is
+/// entered once a token, at the start or from another tag.
+fn biases(tags: &TagSet, settings: &TagSettings) -> Result<Vec<f32>> {
+    let spec = tags.spec();
+    if let Some(unknown) = settings.bias.keys().find(|tag| spec.symbols().get(tag).is_none()) {
+        return Err(Error::Other(format!("the settings have a bias for {unknown:?}, which is none of the tags")));
+    }
+    let of = |symbol| settings.bias.get(spec.symbols().name(symbol)).copied().unwrap_or(0.0);
+    let transitions = (0..spec.transitions()).map(TransitionId::from_index);
+    Ok(transitions
+        .map(|transition| match spec.transition_role(transition) {
+            TransitionRole::Start { symbol } | TransitionRole::Pair { to: symbol, .. } => of(symbol),
+            _ => 0.0,
+        })
+        .collect())
 }
 
 /// What makes examples of sequences.
@@ -209,7 +228,7 @@ impl Bench<'_> {
             }
             SvmMethod::CuttingPlanes => self.to_a_gap(CuttingPlanes::new(problem, config)?, watch),
             SvmMethod::FrankWolfe => {
-                self.to_a_gap(FrankWolfe::new(problem, config, (Averaging::Mean, self.settings.seed))?, watch)
+                self.to_a_gap(FrankWolfe::new(problem, config, self.settings.seed)?, watch)
             }
         }
     }

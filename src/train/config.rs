@@ -292,3 +292,54 @@ fn at_least_one(key: &'static str, value: usize) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: &str = r#"name = "n"
+description = "d"
+lexicon = "l"
+filler = "f"
+graph = "g"
+corpus = [{ manifest = "m" }]
+ngram = { order = 2 }
+features = { normalisation = "global" }
+network = { kind = "mlp" }
+"#;
+
+    fn checked(more: &str) -> std::result::Result<TrainConfig, String> {
+        let config: TrainConfig = settings::parse(&format!("{more}\n{SETTINGS}")).unwrap();
+        config.check().map(|()| config).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sequence_training_is_read_and_checked() {
+        let stage = |more: &str| {
+            let scales = "criterion = 'margin', acoustic_scale = 1.0, prior_scale = 0.3, training = { epochs = 1 }";
+            checked(&format!("sequence = {{ {scales}{more} }}"))
+        };
+        let found = stage("").unwrap().sequence.unwrap();
+        assert_eq!(found.criterion(), Criterion::Margin(HammingCost { per_frame: 1.0, unit: CostUnit::Frames }));
+        assert_eq!((found.ngram.order, found.cross_entropy_share), (2, 0.0));
+        let wrong = |more: &str| stage(more).unwrap_err();
+        let share = "[sequence] cross_entropy_share = 1: expected a share, at least 0 and below 1";
+        assert_eq!(wrong(", cross_entropy_share = 1.0"), share);
+        assert_eq!(wrong(", cost_per_frame = -1.0"), "[sequence] cost_per_frame = -1: expected a number of at least 0");
+        assert!(wrong(", ngram = { order = 0 }").starts_with("[sequence] [ngram] order = 0"));
+    }
+
+    #[test]
+    fn each_learner_says_what_it_takes() {
+        assert_eq!(checked("").unwrap_err(), "number of [[pass]] tables = 0: expected at least 1");
+        assert!(checked("pass = [{}, {}]").is_ok());
+        assert!(checked("learner = 'svm'\npass = [{}]").is_ok());
+        let two = "number of [[pass]] tables = 2: expected 1 with this learner";
+        assert_eq!(checked("learner = 'svm'\npass = [{}, {}]").unwrap_err(), two);
+        let smooth = checked("learner = 'crf'\npass = [{ label_smoothing = 0.1 }]").unwrap_err();
+        assert_eq!(smooth, "label_smoothing = 0.1: expected 0 with this learner: it has no soft targets");
+        let sequence = "sequence = { criterion = 'mmi', acoustic_scale = 1.0, prior_scale = 0.3, training = {} }";
+        let both = checked(&format!("learner = 'crf'\npass = [{{}}]\n{sequence}")).unwrap_err();
+        assert_eq!(both, "[sequence] = given: expected none beside this learner");
+    }
+}

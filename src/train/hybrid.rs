@@ -164,7 +164,7 @@ impl Run<'_> {
     /// The one-based `pass`.
     fn pass(&self, pass: usize, alignments: &Alignments) -> Result<Stage<'_>> {
         let after = self.config.pass[pass..].iter().chain(self.config.sequence.as_ref().map(|stage| &stage.training));
-        let goal = self.config.learner.criterion().map(|criterion| self.from_the_start(criterion, alignments));
+        let goal = self.config.learner.criterion().map(|criterion| self.joint_goal(criterion, alignments));
         Ok(Stage {
             name: format!("pass {pass}"),
             file: format!("pass-{pass}.safetensors"),

@@ -141,8 +141,8 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
 /// [`Error::Config`] when `work` belongs to a run with other settings; [`Error::Other`] when `start` is of another kind than
 /// `config` asks for; whatever makes training impossible.
 pub fn train(config: &TrainConfig, start: Option<&Bundle>, work: &Path, progress: &mut Progress<'_>) -> Result<Bundle> {
-    let spec = graph(&config.graph, &config.filler)?;
     if let Some(bundle) = start {
+        let spec = graph(&config.graph, &config.filler)?;
         start::check(config, &spec, bundle)?;
         claim((config, start), [&spec, &spec], work)?;
         let corpus = Corpus::load(config, start, work, progress)?;
@@ -152,7 +152,7 @@ pub fn train(config: &TrainConfig, start: Option<&Bundle>, work: &Path, progress
         let reason = "no [gmm] table makes the first alignment: add one, or give a model to start from";
         return Err(Error::Other(reason.into()));
     };
-    let align_spec = graph(&gmm.graph, &config.filler)?;
+    let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
     claim((config, None), [&align_spec, &spec], work)?;
     let mut corpus = Corpus::load(config, None, work, progress)?;
     let first = gaussian::alignments(gmm, (&align_spec, &mut corpus), work, progress)?;

@@ -51,7 +51,7 @@ impl Run<'_> {
     }
 
     /// The goal of a learner that sees sequences from the start: all paths of the graph file, transitions learning too.
-    pub(super) fn from_the_start(&self, criterion: Criterion, alignments: &Alignments) -> Result<SequenceGoal> {
+    pub(super) fn joint_goal(&self, criterion: Criterion, alignments: &Alignments) -> Result<SequenceGoal> {
         let graph = Arc::new(self.spec.compile_with(None)?);
         SequenceGoal::joint(graph, self.transitions(alignments)?, criterion)
     }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use senone::Result;
 use senone::data::{ColumnReader, Layout, Sequence};
 use senone::matrix::Matrix;
 use senone::tagging::Tagger;
-use senone::Result;
 
 use super::super::{Outcome, say, to_stdout};
 use super::open;

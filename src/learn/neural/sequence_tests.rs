@@ -1,8 +1,7 @@
 //! The whole chain of network, emissions and criterion against slopes, and training towards sequences.
 
 use super::*;
-use crate::dp::{Plan, PlanOptions, viterbi};
-use crate::emission::{Emissions, HybridScales, Priors};
+use crate::emission::{HybridScales, Priors};
 use crate::graph::{GraphSpec, Weights};
 use crate::learn::criterion::{CostUnit, Criterion, HammingCost};
 use crate::network::{MlpConfig, Network, NetworkConfig};
@@ -212,17 +211,15 @@ fn every_criterion_lowers_its_loss_with_either_kind_of_answer() {
         // The posterior of a whole sequence begins at nothing, and so does its gradient.
         for criterion in ALL.into_iter().filter(|criterion| *criterion != Criterion::Posterior) {
             let mut trainer = trainer(&case, criterion);
-            let reports: Vec<EpochReport> = (0..6).map(|_| trainer.epoch(&examples, &examples).unwrap()).collect();
-            let [first, last] = [&reports[0], &reports[5]].map(|report| report.development_loss);
+            let reports: Vec<EpochReport> = (0..5).map(|_| trainer.epoch(&examples, &examples).unwrap()).collect();
+            let [first, last] = [&reports[0], &reports[4]].map(|report| report.development_loss);
             assert!(last < 0.8 * first, "{criterion:?} {transcripts}: {reports:?}");
-            let weights = trainer.weights().unwrap();
-            assert_ne!(weights, case.goal(criterion).weights);
-            // What was learnt says the transcript.
-            let plan = Plan::new(&Arc::new(case.spec.compile().unwrap()), &weights, &PlanOptions::default()).unwrap();
-            let goal = case.goal(criterion);
-            let mut scores = trainer.network().unwrap().log_posteriors(&case.utterances[0]).unwrap();
-            scores.0.as_mut_slice().iter_mut().for_each(|score| *score *= goal.scales.acoustic_scale);
-            assert!(viterbi(&plan, &Emissions::new(scores.0).unwrap()).is_ok());
+            // What comes out is what was judged, by the transitions too.
+            let (goal, weights) = (case.goal(criterion), trainer.weights().unwrap());
+            let (again, _) = case.gradient(&trainer.network().unwrap(), &goal, &weights);
+            assert!((again - last).abs() < 1e-4, "{criterion:?}: {again} {last}");
+            let change = weights.0.iter().zip(&goal.weights.0).map(|(after, before)| (after - before).abs());
+            assert!(change.fold(0.0, f32::max) > 0.02);
         }
     }
 }
