@@ -1,19 +1,22 @@
-//! A tagger as one file: safetensors, in which text is a tensor of its UTF-8 bytes.
+//! A tagger as one file: safetensors, with what is text in the one entry `about` of its metadata, as TOML (more entries would come
+//! in an order that differs from run to run), and the features' names as bytes.
 //!
 //! | part | what |
 //! |---|---|
-//! | metadata `format` | version of the layout |
-//! | `about.learner` | name of the learner |
-//! | `about.template` | the template file |
-//! | `about.graph`, `about.tags` | the graph file; or, where every tag may follow every tag, their names, one a line |
-//! | `features` | names of the features, one a line |
+//! | `format`, `learner` in `about` | version of the layout; name of the learner |
+//! | `template` | the template file |
+//! | `graph`, `tags` | the graph file; or, where every tag may follow every tag, their names, one a line |
+//! | `network`, `input`, `prior_scale` | shape of a network; values that it reads; weight of the priors under a hidden Markov model |
+//! | `features` | names of the features, one a line, UTF-8 |
 //! | `scorer.first`, `scorer.pdf` | which tags each feature scores, see [`SparseScorer::parts`] |
 //! | `theta` | weights of features, then of transitions |
-//! | `about.*`, `embedding`, `network.*`, `transitions`, `priors` | of a network instead of the last two |
+//! | `embedding`, `network.*`, `transitions`, `priors` | of a network instead of the last two |
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+#[cfg(feature = "neural")]
+use half::f16;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use super::learner::{Learner, Source};
@@ -25,20 +28,22 @@ use crate::emission::{Scorer, SparseScorer};
 use crate::formats::atomic;
 use crate::graph::GraphSpec;
 use crate::mmap::Mapped;
-use crate::{Error, Result};
+use crate::{Error, Result, settings};
 
 /// The version of the layout that this program writes and reads.
 const FORMAT: &str = "senone tagger 1";
 
+/// The entry of the metadata.
+const ABOUT: &str = "about";
+
 /// Why a file is no tagger.
-type Reason<T> = std::result::Result<T, String>;
+pub(super) type Reason<T> = std::result::Result<T, String>;
 
 /// Named tensors to write: type, shape, bytes.
 pub(super) struct Pack(BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>);
 
 impl Pack {
-    /// A text.
-    pub(super) fn text(&mut self, name: &str, text: &str) {
+    fn text(&mut self, name: &str, text: &str) {
         self.0.insert(name.into(), (Dtype::U8, vec![text.len()], text.as_bytes().to_vec()));
     }
 
@@ -52,6 +57,13 @@ impl Pack {
         let bytes = values.flat_map(f32::to_le_bytes).collect();
         self.0.insert(name.into(), (Dtype::F32, shape, bytes));
     }
+
+    /// A tensor of `f16`.
+    #[cfg(feature = "neural")]
+    pub(super) fn halves(&mut self, name: &str, shape: Vec<usize>, values: &[f32]) {
+        let bytes = values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
+        self.0.insert(name.into(), (Dtype::F16, shape, bytes));
+    }
 }
 
 /// A file's tensors to read.
@@ -64,10 +76,6 @@ impl Unpack<'_> {
         self.0.names().into_iter().map(ToString::to_string).collect()
     }
 
-    fn has(&self, name: &str) -> bool {
-        self.0.tensor(name).is_ok()
-    }
-
     fn view(&self, name: &str, dtype: Dtype) -> Reason<TensorView<'_>> {
         let view = self.0.tensor(name).map_err(|_| format!("the tensor {name} is missing"))?;
         match view.dtype() == dtype {
@@ -76,8 +84,7 @@ impl Unpack<'_> {
         }
     }
 
-    /// A text.
-    pub(super) fn text(&self, name: &str) -> Reason<String> {
+    fn text(&self, name: &str) -> Reason<String> {
         let bytes = self.view(name, Dtype::U8)?.data().to_vec();
         String::from_utf8(bytes).map_err(|_| format!("the tensor {name} is not UTF-8 text"))
     }
@@ -93,6 +100,14 @@ impl Unpack<'_> {
         let values = view.data().as_chunks::<4>().0.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect();
         Ok((view.shape().to_vec(), values))
     }
+
+    /// Shape and values of a tensor of `f16`.
+    #[cfg(feature = "neural")]
+    pub(super) fn halves(&self, name: &str) -> Reason<(Vec<usize>, Vec<f32>)> {
+        let view = self.view(name, Dtype::F16)?;
+        let values = view.data().as_chunks::<2>().0.iter().map(|&chunk| f16::from_le_bytes(chunk).to_f32()).collect();
+        Ok((view.shape().to_vec(), values))
+    }
 }
 
 impl Tagger {
@@ -101,13 +116,16 @@ impl Tagger {
     /// # Errors
     /// [`Error::Io`] when it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let mut pack = Pack(BTreeMap::new());
-        pack.text("about.learner", &self.learner.to_string());
-        pack.text("about.template", self.features.template().text());
+        let mut about = BTreeMap::from([
+            ("format".to_owned(), FORMAT.to_owned()),
+            ("learner".to_owned(), self.learner.to_string()),
+            ("template".to_owned(), self.features.template().text().to_owned()),
+        ]);
         match self.tags.graph_text() {
-            Some(text) => pack.text("about.graph", text),
-            None => pack.text("about.tags", &self.tags.names().join("\n")),
-        }
+            Some(text) => about.insert("graph".into(), text.into()),
+            None => about.insert("tags".into(), self.tags.names().join("\n")),
+        };
+        let mut pack = Pack(BTreeMap::new());
         pack.text("features", &self.features.names().join("\n"));
         match &self.scores {
             Scores::Linear { scorer, theta } => {
@@ -117,14 +135,15 @@ impl Tagger {
                 pack.floats("theta", vec![theta.len()], theta.iter().map(|&value| value as f32));
             }
             #[cfg(feature = "neural")]
-            Scores::Network(network) => network.pack(&mut pack)?,
+            Scores::Network(network) => network.pack(&mut pack, &mut about)?,
         }
         let views = pack.0.iter().map(|(name, (dtype, shape, bytes))| {
             Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?))
         });
         let views = views.collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
-        let about = HashMap::from([("format".to_owned(), FORMAT.to_owned())]);
-        let bytes = views.and_then(|views| safetensors::serialize(views, Some(about)));
+        let about = settings::to_text(&about).map_err(Error::Other)?;
+        let metadata = HashMap::from([(ABOUT.to_owned(), about)]);
+        let bytes = views.and_then(|views| safetensors::serialize(views, Some(metadata)));
         let bytes = bytes.map_err(|error| Error::Other(format!("the tagger cannot be laid out: {error}")))?;
         atomic::write(path, |file| file.write_all(&bytes))
     }
@@ -142,27 +161,28 @@ impl Tagger {
         let broken = |_| "is no tagger, or broken: expected a file that `senone tag train` wrote".to_owned();
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let unpack = Unpack(SafeTensors::deserialize(bytes).map_err(broken)?);
-        let format = metadata.metadata().as_ref().and_then(|about| about.get("format"));
-        match format.map(String::as_str) {
+        let about = metadata.metadata().as_ref().and_then(|metadata| metadata.get(ABOUT));
+        let about: BTreeMap<String, String> = settings::parse(about.map_or("", String::as_str))?;
+        let entry = |key: &str| about.get(key).map(String::as_str).ok_or_else(|| format!("does not say its {key}"));
+        match about.get("format").map(String::as_str) {
             Some(FORMAT) => {}
             Some(other) => return Err(format!("has the format {other:?}, expected {FORMAT:?}")),
             None => return Err("is no tagger: expected a file that `senone tag train` wrote".into()),
         }
         let say = |error: Error| error.to_string();
-        let learner: Learner = unpack.text("about.learner")?.parse().map_err(say)?;
-        let template = Template::parse_as("template".as_ref(), &unpack.text("about.template")?).map_err(say)?;
-        let tags = match unpack.has("about.graph") {
-            true => TagSet::restricted(GraphSpec::parse(&unpack.text("about.graph")?).map_err(say)?),
-            false => TagSet::unrestricted(unpack.text("about.tags")?.split('\n')),
+        let learner: Learner = entry("learner")?.parse().map_err(say)?;
+        let template = Template::parse_as("template".as_ref(), entry("template")?).map_err(say)?;
+        let tags = match about.get("graph") {
+            Some(text) => TagSet::restricted(GraphSpec::parse(text).map_err(say)?).map_err(say)?,
+            None => TagSet::unrestricted(entry("tags")?.split('\n')).map_err(say)?,
         };
-        let tags = tags.map_err(say)?;
         let names = unpack.text("features")?;
         let names = if names.is_empty() { Vec::new() } else { names.split('\n').collect() };
         let features = FeatureMap::from_parts(template, names).map_err(say)?;
         let scores = match learner.source {
             Source::Linear => linear(&unpack, tags.spec()).map_err(say)?,
             #[cfg(feature = "neural")]
-            _ => Scores::Network(NetworkScores::unpack(&unpack, tags.spec().pdfs())?),
+            _ => Scores::Network(NetworkScores::unpack(&unpack, (&about, tags.spec().pdfs()))?),
             #[cfg(not(feature = "neural"))]
             _ => return Err(format!("is a tagger by {learner}, and this senone was built without networks")),
         };
