@@ -33,7 +33,7 @@ PLACES = {
     "candle_nn": ["network", "learn/neural"],
     "gemm": ["network"],
     "half": ["bundle"],
-    "safetensors": ["bundle", "learn/neural"],
+    "safetensors": ["bundle", "tagging", "learn/neural"],
     "hound": ["audio"],
     "symphonia": ["audio"],
     "rubato": ["audio"],

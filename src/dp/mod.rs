@@ -12,10 +12,13 @@
 //! [`viterbi`] traces [`Max`] back; [`counts`] multiplies forward by backward;
 //! [`Search`] goes forward with [`Max`] on a beam, block by block.
 
+mod arc_counts;
 mod beam;
 mod cost;
 mod counts;
+mod dense;
 mod plan;
+mod rows;
 mod segments;
 mod semiring;
 mod trellis;
@@ -24,9 +27,10 @@ mod viterbi;
 pub use beam::{BeamOptions, BeamRetry, Search, search_widening};
 pub use cost::add_cost;
 pub use counts::{Counts, counts, path_counts};
-pub use plan::{Plan, PlanOptions, Step};
+pub use plan::{Plan, PlanOptions};
+pub use rows::{Rows, Step};
 pub use segments::{SegmentSpan, segments};
-pub use semiring::{LogSum, Max, Semiring};
+pub use semiring::{Frames, LogSum, Max, Semiring};
 pub use trellis::{Trellis, backward, forward};
 pub use viterbi::{Path, labelled_path, path_score, viterbi};
 

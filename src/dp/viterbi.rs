@@ -1,6 +1,7 @@
 //! The best path, exactly, and what a given path scores.
 
-use super::plan::{Plan, Step};
+use super::plan::Plan;
+use super::rows::Step;
 use super::semiring::{Max, Semiring};
 use super::trellis::forward;
 use crate::emission::Emissions;

@@ -34,7 +34,7 @@ impl PosteriorKind {
         let sums: Vec<f64> = output.iter_rows().map(|row| row.iter().map(|&cell| kind.posterior(cell)).sum()).collect();
         let mean_distance = sums.iter().map(|sum| (sum - 1.0).abs()).sum::<f64>() / sums.len() as f64;
         let off = |frame: usize| sums[frame].ln().abs();
-        let worst = (0..sums.len()).max_by(|&a, &b| off(a).total_cmp(&off(b)));
+        let worst = (0..sums.len()).rev().max_by(|&a, &b| off(a).total_cmp(&off(b)));
         match worst.filter(|&frame| mean_distance > MEAN_TOLERANCE || off(frame) > ROW_FACTOR.ln()) {
             None => Ok(kind),
             Some(frame) => Err(Error::Other(format!(

@@ -52,7 +52,8 @@ pub struct SparseScorer {
 }
 
 impl SparseScorer {
-    /// A parameter for every pair of `features` features and `pdfs` pdfs.
+    /// A parameter for every pair of `features` features and `pdfs` pdfs: what a hidden Markov model needs, in which a pair that
+    /// was never seen is impossible and not merely without a say.
     ///
     /// # Errors
     /// [`Error::Other`] when there would be more than 2^32 parameters.
@@ -129,8 +130,28 @@ impl SparseScorer {
         self.first.len() - 1
     }
 
-    fn row(&self, feature: u32) -> std::ops::Range<usize> {
-        self.first[feature as usize] as usize..self.first[feature as usize + 1] as usize
+    /// Whether every pair of a feature and a pdf has a parameter.
+    pub fn is_full(&self) -> bool {
+        self.pdf.len() == self.features() * self.pdfs
+    }
+
+    fn row(&self, feature: u32) -> Option<std::ops::Range<usize>> {
+        let end = *self.first.get(feature as usize + 1)? as usize;
+        Some(self.first[feature as usize] as usize..end)
+    }
+
+    /// Adds the weights of one feature to the `sums` by pdf.
+    fn add_row(&self, parameters: &[f64], (feature, value): (u32, f32), sums: &mut [f64]) -> Result<()> {
+        let Some(row) = self.row(feature) else {
+            let (expected, found) = (self.features(), feature as usize + 1);
+            return Err(Error::Shape { what: "features of a linear scorer", expected, found });
+        };
+        // No share of a weight of minus infinity is nothing, and not NaN.
+        if value != 0.0 {
+            let pairs = self.pdf[row.clone()].iter().zip(&parameters[row]);
+            pairs.for_each(|(&pdf, weight)| sums[pdf as usize] += f64::from(value) * weight);
+        }
+        Ok(())
     }
 }
 
@@ -159,10 +180,8 @@ impl Scorer for SparseScorer {
         for frame in 0..input.frames() {
             sums.fill(0.0);
             let (features, values) = input.frame(frame);
-            for (&feature, &value) in features.iter().zip(values) {
-                let row = self.row(feature);
-                let pairs = self.pdf[row.clone()].iter().zip(&parameters[row]);
-                pairs.for_each(|(&pdf, weight)| sums[pdf as usize] += f64::from(value) * weight);
+            for pair in features.iter().copied().zip(values.iter().copied()) {
+                self.add_row(parameters, pair, &mut sums)?;
             }
             scores.row_mut(frame).iter_mut().zip(&sums).for_each(|(score, sum)| *score = *sum as f32);
         }
@@ -176,7 +195,7 @@ impl Scorer for SparseScorer {
             }
             let (features, values) = input.frame(frame);
             for (&feature, &value) in features.iter().zip(values) {
-                for parameter in self.row(feature) {
+                for parameter in self.row(feature).into_iter().flatten() {
                     let cell = cells[self.pdf[parameter] as usize];
                     if cell != 0.0 {
                         add(parameter, f64::from(value) * f64::from(cell));

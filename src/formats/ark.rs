@@ -221,7 +221,7 @@ fn binary(input: &mut impl BufRead) -> Reasoned<Matrix> {
         }
         "CM3" => {
             let header = Compressed::read(input)?;
-            cells(input, header.shape, |[code]| header.min + header.range * (f32::from(code) / 255.0))
+            cells(input, header.shape, |[code]| header.min + f32::from(code) * (header.range / 255.0))
         }
         other => Err(format!("a value of Kaldi's type `{other}`, expected FM, DM, FV, DV, CM, CM2 or CM3")),
     }
@@ -302,9 +302,9 @@ impl Compressed {
         }
     }
 
-    /// value = min + range * code / 65535
+    /// `min + code * range / 65535`
     fn value(&self, code: [u8; 2]) -> f32 {
-        self.min + self.range * (f32::from(u16::from_le_bytes(code)) / 65535.0)
+        self.min + f32::from(u16::from_le_bytes(code)) * (self.range / 65535.0)
     }
 }
 

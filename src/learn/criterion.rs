@@ -13,6 +13,8 @@
 //! Right is a labelled path y, or every alignment of a transcript: then F(x, y) is log Z over the transcript graph with its
 //! expected counts (the first two: maximum mutual information), or its best path (the other two).
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
 use crate::dp::{Counts, Path, Plan, add_cost, counts, path_counts, path_score, viterbi};
 use crate::emission::Emissions;
@@ -20,7 +22,8 @@ use crate::graph::Graph;
 use crate::symbols::{StateId, SymbolId};
 
 /// What a labelling that is wrong in some frames should lose by, at least: `per_frame` for each of them.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct HammingCost {
     /// Cost of a frame with another symbol than the right one.
     pub per_frame: f32,
@@ -29,7 +32,8 @@ pub struct HammingCost {
 }
 
 /// What the Hamming cost counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CostUnit {
     /// Frames: long sequences may cost more.
     Frames,
@@ -195,7 +199,7 @@ mod tests {
 
     use super::*;
     use crate::dp::{PlanOptions, labelled_path};
-    use crate::graph::{GraphSpec, Weights};
+    use crate::graph::{GraphBuilder, GraphSpec, State, Weights};
     use crate::matrix::Matrix;
     use crate::random::Random;
     use crate::symbols::PdfId;
@@ -323,5 +327,36 @@ self_loop = false
         cells.for_each(|(a, b)| assert!((a - b).abs() < 1e-4));
         let transitions = crf.gradient.transitions.iter().zip(&perceptron.gradient.transitions);
         transitions.for_each(|(a, b)| assert!((a - b).abs() < 1e-4));
+    }
+
+    #[test]
+    fn the_margin_is_the_cost_of_its_rival_and_how_far_that_is_ahead() {
+        let graph = Arc::new(spec().compile().unwrap());
+        for unit in [CostUnit::Frames, CostUnit::Share] {
+            let cost = HammingCost { per_frame: 1.5, unit };
+            for seed in 0..20 {
+                let scores = scores(seed);
+                let found = objective(Criterion::Margin(cost), &scores, false);
+                let (weights, cells) = scores.split_at(graph.transitions());
+                let plan = Plan::new(&graph, &Weights(weights.to_vec()), &PlanOptions::default()).unwrap();
+                let emissions = Emissions::new(Matrix::from_vec(4, 3, cells.to_vec()).unwrap()).unwrap();
+                let (rival, right) = (found.rival.unwrap(), labelled_path(&plan, &RIGHT).unwrap().states);
+                let score = |path: &[StateId]| path_score(&plan, &emissions, path).unwrap();
+                let expected = cost.between(&graph, &right, &rival) + score(&rival) - score(&right);
+                assert!((found.loss - expected).abs() < 1e-5, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pdf_that_the_right_symbol_reads_costs_nothing() {
+        let mut builder = GraphBuilder::new(Arc::new(["a", "b", "c"].into_iter().collect()), 2, 0);
+        for (symbol, pdf) in [(0, 0), (1, 0), (2, 1)] {
+            let (pdf, symbol) = (PdfId(pdf), SymbolId(symbol));
+            builder.state(State { pdf, symbol, entry: true, restarts: false, word: None });
+        }
+        let graph = builder.build().unwrap();
+        let cost = |found| HammingCost::default().between(&graph, &[StateId(0)], &[StateId(found)]);
+        assert_eq!([cost(0), cost(1), cost(2)], [0.0, 0.0, 1.0]);
     }
 }

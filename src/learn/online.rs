@@ -9,18 +9,15 @@
 //! | [`Perceptron`](OnlineLearner::Perceptron) | best path | theta -= d |
 //! | [`Margin`](OnlineLearner::Margin) | best path after the cost was added | theta -= step * (lambda * theta + d), step = 1 / (lambda * (n + t)) |
 
-mod iterate;
-
 use super::criterion::{Criterion, HammingCost, Objective, Right};
+use super::iterate::Iterate;
 use super::problem::{Example, Problem};
-use super::screening::{LeftOut, screen};
-use crate::dp::{Plan, PlanOptions};
+use crate::dp::Plan;
 use crate::emission::{Emissions, Scorer};
 use crate::error::require;
 use crate::graph::Weights;
 use crate::random::Random;
 use crate::{Error, Result};
-use iterate::Iterate;
 
 /// What an online learner makes small.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -105,38 +102,30 @@ pub struct OnlineReport {
 pub struct Online<'a, S: Scorer> {
     problem: &'a Problem<'a, S>,
     config: OnlineConfig,
-    usable: Vec<usize>,
-    left_out: Vec<LeftOut>,
-    iterate: Iterate,
+    theta: Iterate,
     plan: Plan,
     steps: usize,
     epochs: usize,
 }
 
 impl<'a, S: Scorer> Online<'a, S> {
-    /// Starts from parameters that are all zero.
+    /// Starts from parameters that are all zero. The examples are such as [`leave_out`](super::problem::leave_out) leaves.
     ///
     /// # Errors
-    /// As [`OnlineConfig::check`] and [`screen`].
+    /// As [`OnlineConfig::check`]; [`Error::Other`] when there are no examples.
     pub fn new(problem: &'a Problem<'a, S>, config: OnlineConfig) -> Result<Self> {
         config.check()?;
-        let screened = screen(problem)?;
-        let iterate = Iterate::new(problem.parameters());
-        let plan = problem.plan(&iterate.last())?;
-        let (usable, left_out) = (screened.usable, screened.left_out);
-        Ok(Self { problem, config, usable, left_out, iterate, plan, steps: 0, epochs: 0 })
-    }
-
-    /// The examples that nothing is learnt from.
-    pub fn left_out(&self) -> &[LeftOut] {
-        &self.left_out
+        check_examples(problem)?;
+        let theta = Iterate::new(problem.parameters());
+        let plan = problem.plan(theta.direction())?;
+        Ok(Self { problem, config, theta, plan, steps: 0, epochs: 0 })
     }
 
     /// The parameters so far, the last or the mean.
     pub fn parameters(&self) -> Vec<f64> {
         match self.config.averaging {
-            Averaging::Last => self.iterate.last(),
-            Averaging::Mean => self.iterate.mean(),
+            Averaging::Last => self.theta.last(),
+            Averaging::Mean => self.theta.mean(),
         }
     }
 
@@ -145,42 +134,49 @@ impl<'a, S: Scorer> Online<'a, S> {
     /// # Errors
     /// [`Error::Diverged`] naming the sequence when a score is too large to be a number.
     pub fn epoch(&mut self) -> Result<OnlineReport> {
-        let mut order = self.usable.clone();
+        let problem = self.problem;
+        let sequences = problem.examples.len();
+        let mut order: Vec<usize> = (0..sequences).collect();
         Random::new(self.config.seed).fork(self.epochs as u64).shuffle(&mut order);
         self.epochs += 1;
-        let (epoch, sequences) = (self.epochs, order.len());
-        let mut report = OnlineReport { epoch, loss: 0.0, wrong_frames: 0, frames: 0, wrong_sequences: 0, sequences };
-        let problem = self.problem;
-        for place in order {
-            let example = &problem.examples[place];
-            let objective = self.look_at(example)?;
+        let mut report =
+            OnlineReport { epoch: self.epochs, loss: 0.0, wrong_frames: 0, frames: 0, wrong_sequences: 0, sequences };
+        for example in order.into_iter().map(|place| &problem.examples[place]) {
+            let objective = self.learn(example).map_err(|error| self.of_sequence(example, error))?;
             let wrong = self.wrong_frames(example, &objective);
             report.loss += objective.loss / sequences as f64;
             report.wrong_frames += wrong;
             report.frames += example.path.len();
             report.wrong_sequences += usize::from(wrong > 0);
-            self.step(example, &objective)?;
         }
         Ok(report)
     }
 
+    /// One step; loss and rival of before.
+    fn learn(&mut self, example: &Example<S::Input>) -> Result<Objective> {
+        let objective = self.objective(example)?;
+        self.step(example, &objective)?;
+        Ok(objective)
+    }
+
     /// Loss and rival of one example under the parameters of now.
-    fn look_at(&self, example: &Example<S::Input>) -> Result<Objective> {
+    fn objective(&self, example: &Example<S::Input>) -> Result<Objective> {
         let criterion = match self.config.learner {
             OnlineLearner::Perceptron => Criterion::Perceptron,
             OnlineLearner::Margin { cost, .. } => Criterion::Margin(cost),
         };
-        let scale = self.iterate.scale();
-        self.problem
-            .emissions(self.iterate.direction(), &example.input)
-            .and_then(|emissions| scaled(emissions, scale))
-            .and_then(|emissions| criterion.objective(&self.plan, Right::Path(&example.path), &emissions))
-            .map_err(|error| match error {
-                Error::NotFinite { .. } => {
-                    Error::Diverged { epoch: self.epochs, utterances: example.name.clone(), loss: f64::INFINITY }
-                }
-                other => other,
-            })
+        let emissions = self.problem.emissions(self.theta.direction(), &example.input)?;
+        criterion.objective(&self.plan, Right::Path(&example.path), &scaled(emissions, self.theta.scale())?)
+    }
+
+    fn of_sequence(&self, example: &Example<S::Input>, error: Error) -> Error {
+        let name = &example.name;
+        match error {
+            Error::NotFinite { .. } => {
+                Error::Diverged { epoch: self.epochs, utterances: name.clone(), loss: f64::INFINITY }
+            }
+            other => Error::Other(format!("{name}: {other}")),
+        }
     }
 
     fn wrong_frames(&self, example: &Example<S::Input>, objective: &Objective) -> usize {
@@ -195,32 +191,35 @@ impl<'a, S: Scorer> Online<'a, S> {
         let (step, weight) = match self.config.learner {
             OnlineLearner::Perceptron => (1.0, 1.0),
             OnlineLearner::Margin { lambda, .. } => {
-                let inverse = (self.usable.len() + self.steps) as f64;
+                let inverse = (self.problem.examples.len() + self.steps) as f64;
                 // theta - step * lambda * theta
-                self.iterate.shrink(1.0 - 1.0 / inverse);
+                self.theta.shrink(1.0 - 1.0 / inverse);
                 (1.0 / (lambda * inverse), self.steps as f64)
             }
         };
-        let iterate = &mut self.iterate;
-        let mut moved = iterate.scale() != 1.0;
+        let theta = &mut self.theta;
+        let mut has_moved = theta.scale() != 1.0;
         self.problem.differentiate(&example.input, &objective.gradient, |parameter, d| {
-            moved = true;
-            iterate.add(parameter, -step * d);
+            has_moved = true;
+            theta.add(parameter, -step * d);
         });
-        iterate.count(weight);
-        if moved {
-            self.lay_out()?;
-        }
-        Ok(())
+        theta.count(weight);
+        if has_moved { self.lay_out() } else { Ok(()) }
     }
 
     /// The plan under the transition weights of now.
     fn lay_out(&mut self) -> Result<()> {
-        let (scale, direction) = (self.iterate.scale(), self.iterate.direction());
-        let weights = &direction[self.problem.scorer.parameters()..];
-        let weights = Weights(weights.iter().map(|weight| (scale * weight) as f32).collect());
-        self.plan = Plan::new(self.problem.graph, &weights, &PlanOptions::default())?;
-        Ok(())
+        let (scale, direction) = (self.theta.scale(), self.theta.direction());
+        let weights = direction[self.problem.scorer.parameters()..].iter();
+        self.plan.reweigh(&Weights(weights.map(|weight| (scale * weight) as f32).collect()))
+    }
+}
+
+/// Whether there is something to learn from.
+pub(super) fn check_examples<S: Scorer>(problem: &Problem<'_, S>) -> Result<()> {
+    match problem.examples.is_empty() {
+        true => Err(Error::Other("there is no sequence to learn from".into())),
+        false => Ok(()),
     }
 }
 

@@ -7,12 +7,13 @@
 //! theta = (weight[f, k] for all pairs, w(transition) for all transitions)      F(x, y) = theta . Phi(x, y)
 //! ```
 
+use std::fmt;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::criterion::{Criterion, Objective, Right};
-use crate::dp::{Counts, Path, Plan, PlanOptions, labelled_path, path_counts, viterbi};
+use crate::dp::{Counts, Path, Plan, PlanOptions, labelled_path, path_counts, path_score, viterbi};
 use crate::emission::{Emissions, Scorer};
 use crate::graph::{Graph, Weights};
 use crate::symbols::{PdfId, StateId};
@@ -81,14 +82,24 @@ impl<S: Scorer> Problem<'_, S> {
     /// Loss and gradient by scores of one example under `theta`, whose transitions are laid out in `plan`.
     ///
     /// # Errors
-    /// As [`Criterion::objective`].
+    /// As [`Criterion::objective`], with the name of the example; [`Error::Diverged`] (of epoch 0: which one it is, only the
+    /// learner knows) when a score or the loss is not a finite number.
     pub fn of_example(
         &self,
         (plan, theta): (&Plan, &[f64]),
         example: &Example<S::Input>,
         criterion: Criterion,
     ) -> Result<Objective> {
-        criterion.objective(plan, Right::Path(&example.path), &self.emissions(theta, &example.input)?)
+        let diverged = |loss| Error::Diverged { epoch: 0, utterances: example.name.clone(), loss };
+        let objective = self
+            .emissions(theta, &example.input)
+            .and_then(|emissions| criterion.objective(plan, Right::Path(&example.path), &emissions));
+        match objective {
+            Ok(objective) if objective.loss.is_finite() => Ok(objective),
+            Ok(objective) => Err(diverged(objective.loss)),
+            Err(Error::NotFinite { .. }) => Err(diverged(f64::INFINITY)),
+            Err(error) => Err(Error::Other(format!("{}: {error}", example.name))),
+        }
     }
 
     /// Calls `add(parameter, amount)` for what `counts` (or their differences) of `input` amount to: Phi(x, y) of a path's counts.
@@ -138,6 +149,56 @@ impl<S: Scorer> Problem<'_, S> {
     }
 }
 
+/// An example that cannot be learnt from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// As messages call it.
+    pub name: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is left out: {}", self.name, self.reason)
+    }
+}
+
+/// Takes out of `examples` those that no learner can use: without frames, with a feature that is not a finite number or of
+/// another dimension, or with a path that is not a legal one of their length.
+///
+/// # Errors
+/// [`Error::Other`] naming the first when none is left; as [`Plan::new`].
+pub fn leave_out<S: Scorer>(
+    graph: &Arc<Graph>,
+    scorer: &S,
+    examples: &mut Vec<Example<S::Input>>,
+) -> Result<Vec<LeftOut>> {
+    let zeros = vec![0.0; scorer.parameters()];
+    let plan = Plan::new(graph, &Weights(vec![0.0; graph.transitions()]), &PlanOptions::default())?;
+    let mut left_out = Vec::new();
+    examples.retain(|example| {
+        let fault = match scorer.frames(&example.input) {
+            0 => Some("it has no frames".to_owned()),
+            // A feature that is not finite makes NaN of a weight of zero.
+            _ => scorer
+                .emissions(&zeros, &example.input)
+                .and_then(|emissions| path_score(&plan, &emissions, &example.path))
+                .err()
+                .map(|error| match error {
+                    Error::NotFinite { frame, .. } => Error::NotFinite { what: "features", frame }.to_string(),
+                    other => other.to_string(),
+                }),
+        };
+        left_out.extend(fault.iter().map(|reason| LeftOut { name: example.name.clone(), reason: reason.clone() }));
+        fault.is_none()
+    });
+    match left_out.first() {
+        Some(first) if examples.is_empty() => Err(Error::Other(format!("no example is left to learn from: {first}"))),
+        _ => Ok(left_out),
+    }
+}
+
 /// The path that reads the pdf of each label, to make an [`Example`] of; `plan` has finite weights, whatever they are.
 ///
 /// # Errors
@@ -151,3 +212,6 @@ pub fn path_of(plan: &Plan, labels: &[PdfId]) -> Result<Vec<StateId>> {
         other => other,
     })
 }
+
+#[cfg(test)]
+pub(super) mod tests;

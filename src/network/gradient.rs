@@ -108,7 +108,7 @@ impl Network {
     }
 
     /// The padded frames of `utterances`, one after another.
-    fn laid_out(&self, utterances: &[Matrix]) -> Result<Rows> {
+    pub(super) fn laid_out(&self, utterances: &[Matrix]) -> Result<Rows> {
         let padded: Vec<Matrix> = utterances.iter().map(|frames| self.padded(frames)).collect::<Result<_>>()?;
         let segments = Segments::new(padded.iter().map(Matrix::rows));
         let mut values = Vec::with_capacity(segments.rows() * self.dims.input);
@@ -273,76 +273,212 @@ mod tests {
         }
     }
 
-    /// The TDNN in candle's plain operations.
+    /// The same networks in candle's plain operations.
     struct Plain {
-        variables: std::collections::BTreeMap<String, candle_core::Var>,
+        variables: std::collections::BTreeMap<String, Var>,
     }
+
+    type Plainly = candle_core::Result<Tensor>;
 
     impl Plain {
         fn new(network: &Network) -> Self {
             let variable = |(name, shape, values): super::super::NamedTensor| {
-                (name, candle_core::Var::from_vec(values, shape, &Device::Cpu).unwrap())
+                (name, Var::from_vec(values, shape, &Device::Cpu).unwrap())
             };
             Self { variables: network.parts().into_iter().map(variable).collect() }
         }
 
-        fn affine(&self, name: &str, x: &Tensor, (offsets, stride): (&[usize], usize)) -> candle_core::Result<Tensor> {
-            let span = offsets[offsets.len() - 1];
-            let rows = (x.dim(0)? - span - 1) / stride + 1;
-            let shifted = |offset: &usize| {
-                let places: Vec<u32> = (0..rows).map(|row| (row * stride + offset) as u32).collect();
-                x.index_select(&Tensor::new(places, &Device::Cpu)?, 0)
-            };
-            let spliced = Tensor::cat(&offsets.iter().map(shifted).collect::<candle_core::Result<Vec<_>>>()?, 1)?;
-            let [weight, bias] = ["weight", "bias"].map(|part| self.variables[&format!("{name}.{part}")].as_tensor());
-            spliced.matmul(weight)?.broadcast_add(bias)
+        fn variable(&self, name: &str, part: &str) -> &Tensor {
+            &self.variables[&format!("{name}.{part}")]
         }
 
-        fn relu_renorm(x: &Tensor) -> candle_core::Result<Tensor> {
+        /// Rows x[t * stride + offset] side by side, x being repeated at its edges from `left` rows before its first.
+        fn spliced(x: &Tensor, (offsets, stride): (&[usize], usize), (left, rows): (usize, usize)) -> Plainly {
+            let last = x.dim(0)? - 1;
+            let shifted = |offset: &usize| {
+                let place = |row: usize| (row * stride + offset).saturating_sub(left).min(last) as u32;
+                x.index_select(&Tensor::new((0..rows).map(place).collect::<Vec<_>>(), &Device::Cpu)?, 0)
+            };
+            Tensor::cat(&offsets.iter().map(shifted).collect::<candle_core::Result<Vec<_>>>()?, 1)
+        }
+
+        fn affine(&self, name: &str, x: &Tensor) -> Plainly {
+            x.matmul(self.variable(name, "weight"))?.broadcast_add(self.variable(name, "bias"))
+        }
+
+        fn relu_renorm(x: &Tensor) -> Plainly {
             let z = x.relu()?;
             let rms = (z.sqr()?.mean_keepdim(1)? + f64::from(crate::network::kernels::RENORM_FLOOR))?.sqrt()?;
             z.broadcast_div(&rms)
         }
 
-        fn scores(&self, config: &TdnnConfig, frames: Tensor) -> candle_core::Result<Tensor> {
-            let x = Self::relu_renorm(&self.affine("frames", &frames, (&[0, 1, 2, 3, 4], 1))?)?;
-            let mut x = Self::relu_renorm(&self.affine("rows", &x, (&[0, 1, 2], 3))?)?;
+        fn tdnn(&self, config: &TdnnConfig, frames: &Tensor) -> Plainly {
+            let (step, sum) = (config.subsampling, config.dilations.iter().sum::<usize>());
+            let rows = frames.dim(0)?.div_ceil(step) + 2 * sum;
+            let first = Self::spliced(frames, (&[0, 1, 2, 3, 4], 1), (2 + step * sum, rows * step))?;
+            let x = Self::relu_renorm(&self.affine("frames", &first)?)?;
+            let mut x = Self::relu_renorm(&self.affine("rows", &x.reshape((rows, ()))?)?)?;
             for (index, &dilation) in config.dilations.iter().enumerate() {
                 let name = format!("block{:02}", index + 1);
-                let splice = [0, dilation, 2 * dilation];
-                let inner = Self::relu_renorm(&self.affine(&format!("{name}.narrow"), &x, (&splice, 1))?)?;
-                let inner = self.affine(&format!("{name}.wide"), &inner, (&[0], 1))?;
-                x = (x.narrow(0, dilation, x.dim(0)? - 2 * dilation)? + inner)?;
+                let rows = x.dim(0)? - 2 * dilation;
+                let inner = Self::spliced(&x, (&[0, dilation, 2 * dilation], 1), (0, rows))?;
+                let inner = Self::relu_renorm(&self.affine(&format!("{name}.narrow"), &inner)?)?;
+                let inner = self.affine(&format!("{name}.wide"), &inner)?;
+                x = (x.narrow(0, dilation, rows)? + inner)?;
             }
-            self.affine("output", &x, (&[0], 1))
+            self.affine("output", &x)
         }
+
+        fn mlp(&self, config: &MlpConfig, frames: &Tensor) -> Plainly {
+            let (step, left) = (config.subsampling, config.left_frames);
+            let window: Vec<usize> = (0..left + step + config.right_frames).collect();
+            let mut x = Self::spliced(frames, (&window, step), (left, frames.dim(0)?.div_ceil(step)))?;
+            for index in 0..config.widths.len() {
+                x = Self::relu_renorm(&self.affine(&format!("hidden{:02}", index + 1), &x)?)?;
+            }
+            self.affine("output", &x)
+        }
+
+        fn lstm(&self, config: &LstmConfig, directions: &[&str], frames: &Tensor) -> Plainly {
+            let (step, rows) = (config.subsampling, frames.dim(0)?.div_ceil(config.subsampling));
+            let window: Vec<usize> = (0..step).collect();
+            let mut x = Self::spliced(frames, (&window, step), (0, rows))?;
+            for layer in 1..=config.layers {
+                let read = |direction: &&str| self.read(&format!("lstm{layer:02}.{direction}"), &x);
+                x = Tensor::cat(&directions.iter().map(read).collect::<candle_core::Result<Vec<_>>>()?, 1)?;
+            }
+            self.affine("output", &x)
+        }
+
+        /// One direction of one layer, row after row.
+        fn read(&self, name: &str, x: &Tensor) -> Plainly {
+            let rows = x.dim(0)?;
+            let width = self.variable(name, "bias").dim(0)? / 4;
+            let mut order: Vec<usize> = (0..rows).collect();
+            if name.ends_with("backward") {
+                order.reverse();
+            }
+            let mut c = Tensor::zeros((1, width), candle_core::DType::F32, &Device::Cpu)?;
+            let (mut h, mut all) = (c.clone(), vec![c.clone(); rows]);
+            let sigmoid = |z: Tensor| (z.neg()?.exp()? + 1.0)?.recip();
+            for row in order {
+                let z = self.affine(name, &Tensor::cat(&[&x.narrow(0, row, 1)?, &h], 1)?)?;
+                let gate = |gate: usize| z.narrow(1, gate * width, width);
+                let (i, f, g, o) = (sigmoid(gate(0)?)?, sigmoid(gate(1)?)?, gate(2)?.tanh()?, sigmoid(gate(3)?)?);
+                c = ((f * c)? + (i * g)?)?;
+                h = (o * c.tanh()?)?;
+                all[row] = h.clone();
+            }
+            Tensor::cat(&all, 0)
+        }
+
+        fn scores(&self, config: &NetworkConfig, frames: &Tensor) -> Tensor {
+            let scores = match config {
+                NetworkConfig::Tdnn(config) => self.tdnn(config, frames),
+                NetworkConfig::Mlp(config) => self.mlp(config, frames),
+                NetworkConfig::Lstm(config) => self.lstm(config, &["forward"], frames),
+                NetworkConfig::Bilstm(config) => self.lstm(config, &["forward", "backward"], frames),
+            };
+            scores.unwrap().flatten_all().unwrap()
+        }
+    }
+
+    fn assert_near(name: &str, found: &[f32], expected: &Tensor) {
+        let expected = expected.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_eq!(found.len(), expected.len(), "{name}");
+        let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
+        let near = expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
+        assert!(near, "{name}: {expected:?} {found:?}");
     }
 
     #[test]
     fn scores_and_gradients_are_those_of_plain_candle_operations() {
-        let config = configs(0.0).remove(0);
-        let NetworkConfig::Tdnn(tdnn) = &config else { panic!("the first is a TDNN") };
-        let (network, utterance) = (network(&config), &utterances()[..1]);
-        let mut criterion = Linear::default();
-        let gradient = network.gradient(utterance, &mut criterion, None).unwrap();
+        for config in configs(0.0) {
+            let (network, utterance) = (network(&config), &utterances()[..1]);
+            let mut criterion = Linear::default();
+            let (gradient, by_frames) = network.gradient_with_inputs(utterance, &mut criterion, None).unwrap();
 
-        let plain = Plain::new(&network);
-        let padded = network.padded(&utterance[0]).unwrap();
-        let frames = Tensor::from_vec(padded.as_slice().to_vec(), (padded.rows(), 4), &Device::Cpu).unwrap();
-        let scores = plain.scores(tdnn, frames).unwrap();
-        let values = scores.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        assert_eq!(values.len(), criterion.scores.len());
-        assert!(values.iter().zip(&criterion.scores).all(|(a, b)| (a - b).abs() < 1e-4));
+            let plain = Plain::new(&network);
+            let frames = utterance[0].as_slice().to_vec();
+            let frames = Var::from_vec(frames, (utterance[0].rows(), 4), &Device::Cpu).unwrap();
+            let scores = plain.scores(&config, &frames);
+            assert_near("scores", &criterion.scores, &scores);
 
-        let mut random = Random::new(7);
-        let c: Vec<f32> = values.iter().map(|_| random.normal()).collect();
-        let loss = (scores.flatten_all().unwrap() * Tensor::new(c, &Device::Cpu).unwrap()).unwrap().sum_all().unwrap();
-        let gradients = loss.backward().unwrap();
-        for ((name, variable), found) in plain.variables.iter().zip(&gradient) {
-            let expected = gradients.get(variable).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
-            let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
-            let near = expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
-            assert!(near, "{name}: {expected:?} {found:?}");
+            let mut random = Random::new(7);
+            let c: Vec<f32> = criterion.scores.iter().map(|_| random.normal()).collect();
+            let loss = (scores * Tensor::new(c, &Device::Cpu).unwrap()).unwrap().sum_all().unwrap();
+            let gradients = loss.backward().unwrap();
+            for ((name, variable), found) in plain.variables.iter().zip(&gradient) {
+                assert_near(name, found, gradients.get(variable).unwrap());
+            }
+            assert_near("frames", by_frames[0].as_slice(), gradients.get(&frames).unwrap());
         }
+    }
+
+    #[test]
+    fn long_utterances_need_no_deep_stack() {
+        let train = || {
+            let lstm = LstmConfig { layers: 2, width: 4, subsampling: 1, dropout: 0.1 };
+            let network = network(&NetworkConfig::Bilstm(lstm));
+            let mut random = Random::new(5);
+            let long = Matrix::from_vec(5000, 4, (0..20_000).map(|_| random.normal()).collect()).unwrap();
+            network.gradient_with_inputs(&[long], &mut Linear::default(), Some(&random)).unwrap()
+        };
+        let small = std::thread::Builder::new().stack_size(64 << 10).spawn(train).unwrap();
+        let (gradient, by_frames) = small.join().unwrap();
+        assert!(gradient.iter().flatten().chain(by_frames[0].as_slice()).all(|value| value.is_finite()));
+        assert!(by_frames[0].iter_rows().all(|row| row.iter().any(|&value| value != 0.0)));
+    }
+
+    /// Which of two sorts each utterance is, said in its first frame, or in its last, and asked for at every row.
+    struct Sorts;
+
+    impl Criterion for Sorts {
+        fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
+            crate::network::kernels::log_softmax(scores.as_mut_slice(), 2);
+            for (row, scores) in scores.as_mut_slice().chunks_exact_mut(2).enumerate() {
+                scores.iter_mut().for_each(|value| *value = value.exp() / 400.0);
+                scores[row / 20 % 2] -= 1.0 / 400.0;
+            }
+            Ok(())
+        }
+    }
+
+    /// Twenty utterances of twenty frames, whose frame `place` says 1 or -1; the other frames are noise.
+    fn sorted(place: usize, seed: u64) -> Vec<Matrix> {
+        let mut random = Random::new(seed);
+        let mut draw = |index: usize| {
+            let mut frames = Matrix::from_vec(20, 2, (0..40).map(|_| random.normal()).collect()).unwrap();
+            frames.row_mut(place).fill([2.0, -2.0][index % 2]);
+            frames
+        };
+        (0..20).map(&mut draw).collect()
+    }
+
+    /// Rows whose sort is found, of 400, after some steps of training.
+    fn rows_right(config: &NetworkConfig, place: usize) -> usize {
+        use crate::network::optimiser::{AdamW, StepOptions};
+        let mut network = Network::new(config, (2, 2), &Random::new(1)).unwrap();
+        let mut values = network.parameters.values();
+        let mut adam = AdamW::new(&values);
+        for step in 0..150 {
+            let gradient = network.gradient(&sorted(place, step), &mut Sorts, None).unwrap();
+            adam.step(&mut values, &gradient, StepOptions { learning_rate: 0.02, weight_decay: 0.0, clip: 5.0 });
+            network.set(&values).unwrap();
+        }
+        let scores = network.log_posteriors_of(&sorted(place, 1000)).unwrap();
+        let right = |(index, scores): (usize, &crate::emission::LogPosteriors)| {
+            scores.0.iter_rows().filter(|row| row[index % 2] > row[1 - index % 2]).count()
+        };
+        scores.iter().enumerate().map(right).sum()
+    }
+
+    #[test]
+    fn what_is_said_once_is_remembered() {
+        let lstm = LstmConfig { layers: 1, width: 8, subsampling: 1, dropout: 0.0 };
+        let (one_way, both_ways) = (NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm));
+        assert!(rows_right(&one_way, 0) >= 390, "{}", rows_right(&one_way, 0));
+        assert!(rows_right(&one_way, 19) < 300, "{}", rows_right(&one_way, 19));
+        assert!(rows_right(&both_ways, 19) >= 390, "{}", rows_right(&both_ways, 19));
     }
 }

@@ -74,14 +74,17 @@ impl Affine<'_> {
         }
     }
 
-    /// First row and rows of each utterance in x, then in y; utterances too short for one output are left out.
-    fn stretches(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+    /// First row and rows of each utterance in x, then in y; utterances too short for one output are left out. Where no splice
+    /// reaches over into the next utterance, all are one stretch: one large product is faster than many small ones.
+    fn stretches(&self) -> Vec<(usize, usize, usize, usize)> {
         let after = self.segments.after(self.splice);
-        let pairs: Vec<_> = self.segments.iter().zip(after.iter()).collect();
-        pairs
-            .into_iter()
-            .map(|((first, rows), (out_first, out_rows))| (first, rows, out_first, out_rows))
-            .filter(|stretch| stretch.3 > 0)
+        let whole = (0, self.segments.rows(), 0, after.rows());
+        if after.rows() > 0 && self.segments.iter().all(|(_, rows)| self.splice.tiles(rows)) {
+            return vec![whole];
+        }
+        let pairs = self.segments.iter().zip(after.iter());
+        let each = pairs.map(|((first, rows), (out_first, out_rows))| (first, rows, out_first, out_rows));
+        each.filter(|stretch| stretch.3 > 0).collect()
     }
 }
 
@@ -255,9 +258,10 @@ mod tests {
 
     #[test]
     fn gradients_of_spliced_affine_layers_are_slopes() {
-        for splice in [Splice::none(), Splice::window(3, 1), Splice::window(3, 3), Splice::triple(1), Splice::triple(2)]
-        {
-            let affine = Affine { splice: &splice, segments: &Segments::new([9, 2, 7]), inputs: 3, outputs: 4 };
+        let splices =
+            [Splice::none(), Splice::window(3, 1), Splice::window(3, 3), Splice::triple(1), Splice::triple(2)];
+        for (splice, rows) in splices.iter().flat_map(|splice| [(splice, [9, 2, 7]), (splice, [9, 3, 6])]) {
+            let affine = Affine { splice, segments: &Segments::new(rows), inputs: 3, outputs: 4 };
             let out = affine.segments.after(affine.splice).rows() * 4;
             let (x, bias, c) = (draw(1, 18 * 3), draw(3, 4), draw(4, out));
             let weight = draw(2, affine.splice.count() * 3 * 4);
@@ -294,6 +298,20 @@ mod tests {
         let mut gradient = c.clone();
         relu_renorm_gradient(&x, &mut gradient, 22);
         check_slope(&x, &gradient, |x| relu_renorm(x, 22), &c);
+    }
+
+    #[test]
+    fn sigmoid_and_tanh_are_exact_to_a_few_units_in_the_last_place() {
+        let points = (-4000..=4000).flat_map(|step| [step as f32 * 5e-3, step as f32 * 1e-6, step as f32]);
+        for x in points {
+            let wide = f64::from(x);
+            let near = |found: f32, expected: f64| (f64::from(found) - expected).abs() <= 4e-7 * expected.abs() + 1e-27;
+            assert!(near(sigmoid(x), 1.0 / (1.0 + (-wide).exp())), "{x}: {}", sigmoid(x));
+            assert!(near(tanh(x), wide.tanh()), "{x}: {}", tanh(x));
+        }
+        let infinite = f32::INFINITY;
+        assert_eq!([sigmoid(infinite), tanh(infinite), tanh(-infinite)], [1.0, 1.0, -1.0]);
+        assert!(sigmoid(f32::NAN).is_nan() && tanh(f32::NAN).is_nan() && sigmoid(-infinite) < 1e-27);
     }
 
     #[test]

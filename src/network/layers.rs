@@ -1,13 +1,12 @@
-//! The layers that networks are made of, forward and backward, and a [`Plan`] of them from frames to scores.
+//! The layers that networks are made of, forward and backward.
 //!
-//! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`]. `operation` makes a candle
-//! operation of the whole.
+//! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`]. `plan` runs them one
+//! after another.
 
 use super::gemm::{View, ViewMut, multiply_add};
 use super::kernels::{self, Affine, Mask};
-use super::recurrent::{Carry, Direction, Recurrent, Unrolled};
+use super::recurrent::{Carry, Recurrent, Unrolled};
 use super::splice::{Segments, Splice};
-use crate::random::Random;
 
 /// Columns of what comes in and of what goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub(super) struct Connection {
     /// The first bias.
     bias: First,
     /// Places of b and W among the parameters.
-    places: [usize; 2],
+    pub(super) places: [usize; 2],
 }
 
 impl Connection {
@@ -59,7 +58,7 @@ impl Connection {
         Self { deviation: self.deviation * factor, ..self }
     }
 
-    fn specs(&self) -> [Spec; 2] {
+    pub(super) fn specs(&self) -> [Spec; 2] {
         let (name, deviation) = (&self.name, self.deviation);
         let shape = vec![self.splice.count() * self.inputs + self.feedback, self.outputs];
         let first = if deviation == 0.0 { First::Zeros } else { First::Normal { deviation } };
@@ -165,7 +164,7 @@ pub(super) struct Saved {
 }
 
 impl Layer {
-    fn connections_mut(&mut self) -> Vec<&mut Connection> {
+    pub(super) fn connections_mut(&mut self) -> Vec<&mut Connection> {
         match self {
             Self::Hidden(connection) | Self::Output(connection) => vec![connection],
             Self::Block { narrow, wide, .. } => vec![narrow, wide],
@@ -174,7 +173,7 @@ impl Layer {
     }
 
     /// The input rows that an output row sees.
-    fn splice(&self) -> &Splice {
+    pub(super) fn splice(&self) -> &Splice {
         match self {
             Self::Hidden(connection) | Self::Output(connection) => &connection.splice,
             Self::Block { narrow, .. } => &narrow.splice,
@@ -183,7 +182,12 @@ impl Layer {
     }
 
     /// The output of all rows of x, some values of it dropped by the `mask`; what came before x is in `carry`.
-    fn forward(&self, values: &[&[f32]], x: Rows, (mask, carry): (Option<Mask>, &mut Carry)) -> (Rows, Saved) {
+    pub(super) fn forward(
+        &self,
+        values: &[&[f32]],
+        x: Rows,
+        (mask, carry): (Option<Mask>, &mut Carry),
+    ) -> (Rows, Saved) {
         match self {
             Self::Hidden(connection) => {
                 let affine = connection.forward(values, &x);
@@ -207,7 +211,7 @@ impl Layer {
     }
 
     /// Adds the gradients by the parameters to `sums` and gives the gradient by the input, unless that is unwanted.
-    fn backward(
+    pub(super) fn backward(
         &self,
         values: &[&[f32]],
         (saved, mut gradient): (Saved, Vec<f32>),
@@ -263,106 +267,4 @@ fn rectified(x: &Rows, cols: usize, mask: Option<&Mask>) -> Rows {
 fn unrectify(affine: &[f32], gradient: &mut [f32], (cols, mask): (usize, Option<&Mask>)) {
     mask.iter().for_each(|mask| mask.apply(gradient));
     kernels::relu_renorm_gradient(affine, gradient, cols);
-}
-
-/// Layers in order, and how much they see.
-#[derive(Debug, Clone)]
-pub(super) struct Plan {
-    layers: Vec<Layer>,
-    specs: Vec<Spec>,
-    /// Input frames before the first of those that an output row stands for.
-    pub(super) left: usize,
-    /// Share of the hidden values dropped in training.
-    dropout: f32,
-}
-
-impl Plan {
-    /// These layers, which see `left` frames before those that an output row stands for.
-    pub(super) fn new(mut layers: Vec<Layer>, left: usize, dropout: f32) -> Self {
-        let mut connections: Vec<&mut Connection> = layers.iter_mut().flat_map(Layer::connections_mut).collect();
-        let mut specs: Vec<Spec> = connections.iter().flat_map(|connection| connection.specs()).collect();
-        specs.sort_by(|a, b| a.name.cmp(&b.name));
-        let place =
-            |name: &str| specs.iter().position(|spec| spec.name == name).expect("each name has its specification");
-        for connection in &mut connections {
-            connection.places = connection.specs().map(|spec| place(&spec.name));
-        }
-        Self { layers, specs, left, dropout }
-    }
-
-    /// All parameters, by name.
-    pub(super) fn specs(&self) -> &[Spec] {
-        &self.specs
-    }
-
-    /// Input frames from one output row to the next.
-    pub(super) fn subsampling(&self) -> usize {
-        self.layers.iter().map(|layer| layer.splice().stride()).product()
-    }
-
-    /// Distance of the last input frame that an output row sees from the first.
-    pub(super) fn span(&self) -> usize {
-        let spans = self.layers.iter().map(Layer::splice).scan(1, |step, splice| {
-            let span = *step * splice.span();
-            *step *= splice.stride();
-            Some(span)
-        });
-        spans.sum()
-    }
-
-    /// Whether rows depend on all that came before them.
-    pub(super) fn remembers(&self) -> bool {
-        self.layers.iter().any(|layer| matches!(layer, Layer::Recurrent(_)))
-    }
-
-    /// Whether rows depend on all that comes after them.
-    pub(super) fn foresees(&self) -> bool {
-        let backward = |(direction, _): &(Direction, Connection)| *direction == Direction::Backward;
-        self.layers
-            .iter()
-            .any(|layer| matches!(layer, Layer::Recurrent(layer) if layer.directions.iter().any(backward)))
-    }
-
-    /// What a stream carries through each layer before its first row.
-    pub(super) fn carries(&self) -> Vec<Carry> {
-        vec![Carry::default(); self.layers.len()]
-    }
-
-    /// The scores before log-softmax, `[rows x pdfs]`, of padded frames, with parameter `values` in the order of the specs.
-    /// The frames go on from where those that left the `carries` ended.
-    pub(super) fn infer(&self, values: &[&[f32]], frames: Rows, carries: &mut [Carry]) -> Rows {
-        let layers = self.layers.iter().zip(carries);
-        layers.fold(frames, |x, (layer, carry)| layer.forward(values, x, (None, carry)).0)
-    }
-
-    /// The scores of whole utterances as of [`Plan::infer`], and what the backward needs. With `dropout`, hidden values are dropped at random.
-    pub(super) fn forward(&self, values: &[&[f32]], frames: Rows, dropout: Option<&Random>) -> (Rows, Vec<Saved>) {
-        let mut x = frames;
-        let mut tape = Vec::with_capacity(self.layers.len());
-        for (index, layer) in self.layers.iter().enumerate() {
-            let random = dropout.filter(|_| self.dropout > 0.0).map(|random| random.fork(index as u64));
-            let mask = random.map(|random| Mask::new(self.dropout, random));
-            let (y, saved) = layer.forward(values, x, (mask, &mut Carry::default()));
-            tape.push(saved);
-            x = y;
-        }
-        (x, tape)
-    }
-
-    /// The gradients by every parameter, in the order of the specs, and by the padded frames if that is wanted, from the
-    /// gradient by the scores.
-    pub(super) fn backward(
-        &self,
-        values: &[&[f32]],
-        (tape, gradient): (Vec<Saved>, Vec<f32>),
-        by_frames: InputGradient,
-    ) -> (Vec<Vec<f32>>, Vec<f32>) {
-        let mut sums: Vec<Vec<f32>> = values.iter().map(|values| vec![0.0; values.len()]).collect();
-        let mut gradient = gradient;
-        for (index, (layer, saved)) in self.layers.iter().zip(tape).enumerate().rev() {
-            let by_input = if index == 0 { by_frames } else { InputGradient::Wanted };
-            gradient = layer.backward(values, (saved, gradient), (&mut sums, by_input));
-        }
-        (sums, gradient)
-    }
 }

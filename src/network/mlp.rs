@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{FRAMES, SUBSAMPLING, WIDTH, check_dropout, within};
-use super::layers::{Connection, Dims, Layer, Plan};
+use super::layers::{Connection, Dims, Layer};
+use super::plan::Plan;
 use super::splice::Splice;
 use crate::Result;
 

@@ -15,6 +15,7 @@ mod mlp;
 mod operation;
 pub mod optimiser;
 mod params;
+mod plan;
 mod recurrent;
 mod splice;
 mod stream;
@@ -34,8 +35,9 @@ use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::random::Random;
 use crate::{Error, Result};
-use layers::{Dims, Plan, Spec};
+use layers::{Dims, Spec};
 use params::Parameters;
+use plan::Plan;
 use recurrent::Direction;
 
 /// Input frames that an output row depends on, besides the `subsampling` frames that it stands for.
@@ -158,6 +160,27 @@ impl Network {
     pub fn log_posteriors(&self, frames: &Matrix) -> Result<LogPosteriors> {
         self.step(&mut self.start(), frames, true)
     }
+
+    /// The log-posteriors of whole utterances `[T x D]` each, side by side: for recurrent networks faster than one by one.
+    ///
+    /// # Errors
+    /// As of [`Acoustic::step`].
+    pub fn log_posteriors_of(&self, utterances: &[Matrix]) -> Result<Vec<LogPosteriors>> {
+        utterances.iter().try_for_each(|frames| check_finite(frames, 0))?;
+        let rows = self.laid_out(utterances)?;
+        let mut scores = self.parameters.with(|values| self.plan.infer(values, rows, &mut self.plan.carries()))?.values;
+        kernels::log_softmax(&mut scores, self.dims.pdfs);
+        let lengths: Vec<usize> = utterances.iter().map(|frames| self.rows_out(frames.rows())).collect();
+        let values: Vec<usize> = lengths.iter().map(|rows| rows * self.dims.pdfs).collect();
+        let each = lengths.iter().zip(params::cut(&scores, &values));
+        each.map(|(&rows, scores)| Matrix::from_vec(rows, self.dims.pdfs, scores.to_vec()).map(LogPosteriors)).collect()
+    }
+}
+
+/// Features that are not finite are refused, by the number of the frame after `before` others.
+fn check_finite(frames: &Matrix, before: usize) -> Result<()> {
+    let refuse = |frame| Err(Error::NotFinite { what: "features", frame: before + frame });
+    frames.first_not_finite().map_or(Ok(()), refuse)
 }
 
 /// An error of candle as one of ours.
@@ -241,6 +264,19 @@ mod tests {
     }
 
     #[test]
+    fn utterances_side_by_side_are_scored_as_one_by_one() {
+        for config in small() {
+            let (network, utterances) = (network(&config), [3, 0, 40, 1, 17].map(frames));
+            let together = network.log_posteriors_of(&utterances).unwrap();
+            assert_eq!(together.len(), utterances.len());
+            for (frames, found) in utterances.iter().zip(&together) {
+                assert_close(&found.0, &network.log_posteriors(frames).unwrap().0);
+            }
+            assert!(network.log_posteriors_of(&[]).unwrap().is_empty());
+        }
+    }
+
+    #[test]
     fn a_row_depends_on_its_context_and_on_nothing_else() {
         for config in small() {
             let network = network(&config);
@@ -286,6 +322,34 @@ mod tests {
     }
 
     #[test]
+    fn parameters_have_their_names_and_first_values() {
+        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 2, dropout: 0.0 };
+        let parts = Network::new(&NetworkConfig::Bilstm(lstm), (5, 6), &Random::new(1)).unwrap().parts();
+        let shapes: Vec<(&str, &[usize])> = parts.iter().map(|part| (part.0.as_str(), part.1.as_slice())).collect();
+        let one_of = |layer: usize, direction: usize, inputs: usize| {
+            assert_eq!(shapes[4 * layer + 2 * direction].1, [28]);
+            assert_eq!(shapes[4 * layer + 2 * direction + 1].1, [inputs + 7, 28]);
+            let bias = &parts[4 * layer + 2 * direction].2;
+            assert!((0..28).all(|at| bias[at] == if (7..14).contains(&at) { 1.0 } else { 0.0 }), "{bias:?}");
+        };
+        (0..2).for_each(|direction| one_of(0, direction, 10));
+        (0..2).for_each(|direction| one_of(1, direction, 14));
+        let names: Vec<&str> = shapes.iter().map(|shape| shape.0).step_by(2).collect();
+        let of = |layer: &str| ["backward", "forward"].map(|way| format!("{layer}.{way}.bias"));
+        assert_eq!(
+            names,
+            [of("lstm01"), of("lstm02")].concat().iter().map(String::as_str).chain(["output.bias"]).collect::<Vec<_>>()
+        );
+        let square = parts[1].2.iter().map(|value| value * value).sum::<f32>() / parts[1].2.len() as f32;
+        assert!((square * 17.0 - 1.0).abs() < 0.2, "{square}");
+
+        let linear = NetworkConfig::Mlp(MlpConfig { widths: vec![], ..MlpConfig::default() });
+        let parts = Network::new(&linear, (5, 6), &Random::new(1)).unwrap().parts();
+        assert_eq!(parts.iter().map(|part| part.1.clone()).collect::<Vec<_>>(), [vec![6], vec![15 * 5, 6]]);
+        assert!(parts.iter().all(|part| part.2.iter().all(|&value| value == 0.0)));
+    }
+
+    #[test]
     fn frames_that_do_not_fit_are_refused() {
         let network = network(&small()[0]);
         assert!(matches!(
@@ -295,6 +359,7 @@ mod tests {
         let mut bad = frames(4);
         bad.row_mut(2)[1] = f32::NAN;
         assert!(matches!(network.log_posteriors(&bad), Err(Error::NotFinite { frame: 2, .. })));
+        assert!(matches!(network.log_posteriors_of(&[bad]), Err(Error::NotFinite { frame: 2, .. })));
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, Tensor};
 
-use super::layers::{InputGradient, Plan, Rows, Saved};
+use super::layers::{InputGradient, Rows, Saved};
 use super::params::cut;
+use super::plan::Plan;
 use super::splice::Segments;
 use crate::random::Random;
 

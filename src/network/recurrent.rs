@@ -60,6 +60,11 @@ impl Recurrent {
         self.cells * self.directions.len()
     }
 
+    /// Whether a row's output depends on the rows after it.
+    pub(super) fn reads_backward(&self) -> bool {
+        self.directions.iter().any(|(direction, _)| *direction == Direction::Backward)
+    }
+
     /// The outputs of all rows of x, going on from `carry`.
     pub(super) fn forward(&self, values: &[&[f32]], x: &Rows, carry: &mut Carry) -> (Rows, Vec<Unrolled>) {
         let mut y = Rows::default();
@@ -94,8 +99,9 @@ impl Recurrent {
         let weight = View::new(feedback, (h, wide), wide);
         let mut cells = vec![0.0; gates.len() / 4];
         let mut z = vec![0.0; lanes.count() * wide];
-        carry.output.resize(lanes.count() * h, 0.0);
-        carry.cells.resize(lanes.count() * h, 0.0);
+        if carry.output.is_empty() {
+            *carry = Carry { output: vec![0.0; lanes.count() * h], cells: vec![0.0; lanes.count() * h] };
+        }
         for step in 0..lanes.steps() {
             let active = lanes.active(step);
             for (lane, z) in z.chunks_exact_mut(wide).enumerate().take(active) {
@@ -309,4 +315,126 @@ fn transposed(values: &[f32], cols: usize) -> Vec<f32> {
         }
     }
     turned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::splice::Splice;
+    use crate::random::Random;
+
+    fn draw(seed: u64, count: usize) -> Vec<f32> {
+        let mut random = Random::new(seed);
+        (0..count).map(|_| random.normal()).collect()
+    }
+
+    /// A layer of so many cells on 2 inputs.
+    fn layer(cells: usize, directions: &[Direction]) -> Recurrent {
+        let connection = |(place, &direction): (usize, &Direction)| {
+            let mut connection = Connection::gates(direction.name().into(), Splice::none(), (2, cells));
+            connection.places = [2 * place, 2 * place + 1];
+            (direction, connection)
+        };
+        Recurrent { cells, directions: directions.iter().enumerate().map(connection).collect() }
+    }
+
+    /// One utterance by the formulas, number by number in f64; `x` in the order of reading.
+    fn by_the_formulas(x: &[&[f32]], bias: &[f32], weight: &[f32]) -> Vec<[f64; 3]> {
+        let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
+        let (mut h, mut c) = ([0.0f64; 3], [0.0f64; 3]);
+        let mut all = Vec::new();
+        for x in x {
+            let seen: Vec<f64> = x.iter().map(|&x| f64::from(x)).chain(h).collect();
+            let z = |column: usize| {
+                let terms = seen.iter().enumerate().map(|(row, seen)| seen * f64::from(weight[row * 12 + column]));
+                f64::from(bias[column]) + terms.sum::<f64>()
+            };
+            for cell in 0..3 {
+                c[cell] = sigmoid(z(3 + cell)) * c[cell] + sigmoid(z(cell)) * z(6 + cell).tanh();
+                h[cell] = sigmoid(z(9 + cell)) * c[cell].tanh();
+            }
+            all.push(h);
+        }
+        all
+    }
+
+    #[test]
+    fn utterances_of_any_lengths_follow_the_formulas_in_both_directions() {
+        let layer = layer(3, &[Direction::Forward, Direction::Backward]);
+        let parameters: Vec<Vec<f32>> = (0..4).map(|place| draw(place, if place % 2 == 0 { 12 } else { 60 })).collect();
+        let values: Vec<&[f32]> = parameters.iter().map(Vec::as_slice).collect();
+        let lengths = [4, 0, 7, 1, 7, 2];
+        let x = Rows { values: draw(9, 21 * 2), segments: Segments::new(lengths) };
+        let (y, _) = layer.forward(&values, &x, &mut Carry::default());
+        assert_eq!(y.values.len(), 21 * 6);
+        for (first, rows) in x.segments.iter() {
+            let mut seen: Vec<&[f32]> = (first..first + rows).map(|row| &x.values[row * 2..][..2]).collect();
+            let forward = by_the_formulas(&seen, values[0], values[1]);
+            seen.reverse();
+            let mut backward = by_the_formulas(&seen, values[2], values[3]);
+            backward.reverse();
+            for at in 0..rows {
+                let expected = forward[at].iter().chain(&backward[at]);
+                let found = &y.values[(first + at) * 6..][..6];
+                assert!(found.iter().zip(expected).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-6), "{first} {at}");
+            }
+        }
+    }
+
+    /// By PyTorch 2.15: `l = torch.nn.LSTM(2, 2, bidirectional=True)`, `weight_ih_l0` and `weight_hh_l0` being the rows of the
+    /// weight below, turned, `bias_ih_l0` the bias, `bias_hh_l0` zero; `y, _ = l(x)`; `y.sum().backward()`.
+    #[test]
+    fn the_numbers_of_pytorch_come_out() {
+        let layer = layer(2, &[Direction::Forward, Direction::Backward]);
+        let bias: Vec<f32> = (0..8).map(|column| (column as f32 - 3.0) / 10.0).collect();
+        let weight = |part: usize| -> Vec<f32> {
+            let cell = |at: usize| ((at / 8 * 7 + at % 8 * 3 + part) % 11) as f32;
+            (0..32).map(|at| (cell(at) - 5.0) / 5.0).collect()
+        };
+        let values: [&[f32]; 4] = [&bias, &weight(0), &bias, &weight(1)];
+        let x = Rows { values: vec![1.0, -2.0, 0.5, 0.25, -1.5, 3.0], segments: Segments::new([3]) };
+        let (y, unrolled) = layer.forward(&values, &x, &mut Carry::default());
+        let near = |found: &[f32], expected: &[f32]| {
+            let all = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+            assert!(all && found.len() == expected.len(), "{found:?} {expected:?}");
+        };
+        near(&y.values[..4], &[-0.0849833, 0.0486540, 0.2350908, 0.1226677]);
+        near(&y.values[4..8], &[-0.0632853, -0.0362411, 0.2810946, 0.0058048]);
+        near(&y.values[8..], &[0.1234874, -0.2837332, 0.1696458, -0.0486528]);
+
+        let mut sums: Vec<Vec<f32>> = values.iter().map(|values| vec![0.0; values.len()]).collect();
+        let (mut gradient, mut by_x) = (vec![1.0; 12], vec![0.0; 6]);
+        layer.backward(&values, (&x, unrolled, &mut gradient), (&mut sums, Some(&mut by_x)));
+        near(&by_x, &[0.0717222, -0.0164551, -0.3021095, -0.2064478, -0.0641818, -0.0404253]);
+        let first = [-0.1301074, 0.0455648, -0.0078369, 0.0076581, 0.1284904, 0.1479459, -0.1852805, 0.2680462];
+        let last = [-0.0016249, -0.0014890, -0.0008491, 0.0005821, 0.0115264, 0.0144377, -0.0052633, 0.0059709];
+        near(&sums[1][..8], &first);
+        near(&sums[1][24..], &last);
+        let bias = [-0.0028581, -0.0233814, 0.2801510, -0.0072102, 0.3635532, 0.2434608, 0.3388495, 0.1024790];
+        near(&sums[2], &bias);
+    }
+
+    #[test]
+    fn a_carry_goes_on_where_a_block_ended() {
+        let layer = layer(3, &[Direction::Forward]);
+        let (bias, weight) = (draw(1, 12), draw(2, 60));
+        let values: [&[f32]; 2] = [&bias, &weight];
+        let read = |x: &[f32], carry: &mut Carry| {
+            let x = Rows { values: x.to_vec(), segments: Segments::new([x.len() / 2]) };
+            layer.forward(&values, &x, carry).0.values
+        };
+        let x = draw(3, 18);
+        let whole = read(&x, &mut Carry::default());
+        let mut carry = Carry::default();
+        let parts = [&x[..2], &x[2..2], &x[2..12], &x[12..]].map(|x| read(x, &mut carry)).concat();
+        assert!(parts.iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-6) && parts.len() == whole.len());
+        assert!((read(&x[12..], &mut Carry::default())[0] - whole[18]).abs() > 1e-3, "the test would see no carry");
+    }
+
+    #[test]
+    fn turning_moves_every_cell() {
+        let values: Vec<f32> = (0..21 * 34).map(|value| value as f32).collect();
+        let turned = transposed(&values, 34);
+        assert!((0..21).all(|row| (0..34).all(|col| turned[col * 21 + row] == values[row * 34 + col])));
+    }
 }

@@ -3,7 +3,7 @@
 use super::layers::Rows;
 use super::recurrent::Carry;
 use super::splice::Segments;
-use super::{Acoustic, Context, Network, kernels};
+use super::{Acoustic, Context, Network, check_finite, kernels};
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::{Error, Result};
@@ -47,9 +47,7 @@ impl Acoustic for Network {
 
     fn step(&self, state: &mut StreamState, frames: &Matrix, last: bool) -> Result<LogPosteriors> {
         self.check_dim(frames)?;
-        if let Some(frame) = frames.first_not_finite() {
-            return Err(Error::NotFinite { what: "features", frame: state.received + frame });
-        }
+        check_finite(frames, state.received)?;
         if frames.rows() > 0 {
             if state.received == 0 {
                 repeat(&mut state.frames, frames.row(0), self.plan.left);

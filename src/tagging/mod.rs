@@ -5,10 +5,21 @@
 //! which may follow which. One token is one frame, and one tag is one pdf.
 
 mod features;
+mod file;
+mod learner;
+#[cfg(feature = "neural")]
+mod neural;
 mod part;
+mod tagger;
 mod tagset;
 mod template;
+mod training;
 
 pub use features::FeatureMap;
+pub use learner::{CrfMethod, CrfSettings, HmmSettings, Learner, Method, Pairs, PerceptronSettings, Source, SvmMethod, SvmSettings, TagSettings};
+#[cfg(feature = "neural")]
+pub use neural::{NetworkScores, NeuralSettings};
+pub use tagger::{Scores, Tagger};
 pub use tagset::TagSet;
 pub use template::{Outside, Template};
+pub use training::{TagEvent, TagTask, Watch, train};

@@ -13,8 +13,10 @@ mod graph_files;
 mod graph_oracle;
 #[cfg(feature = "neural")]
 mod journey;
+mod posteriors;
 mod search;
 #[cfg(feature = "neural")]
 mod toy;
-#[cfg(feature = "neural")]
+#[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only
 mod util;
+mod worked_examples;

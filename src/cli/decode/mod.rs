@@ -1,5 +1,6 @@
 //! `senone decode`: phones with times from recordings, or from posteriors that anyone's network computed.
 
+mod model;
 mod output;
 mod posteriors;
 #[cfg(feature = "neural")]

@@ -6,16 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use senone::data::posteriors::{self, NetworkOutput, NetworkOutputs};
-use senone::emission::{LogPosteriors, PosteriorKind, Priors};
-use senone::graph::{Graph, GraphSpec, Weights};
+use senone::emission::{LogPosteriors, PosteriorKind};
 use senone::matrix::Matrix;
-use senone::search::{DecodeOptions, SearchModel, SearchSettings, Searcher};
-use senone::timing::FrameTiming;
 use senone::{Error, Result};
 
 use super::DecodeArgs;
+use super::model::Model;
 use super::output::{Heading, Said, Sink, Told};
-use crate::cli::{Outcome, folder, say};
+use crate::cli::{Outcome, folder};
 
 /// Posteriors in place of audio.
 #[derive(Debug, Args)]
@@ -37,15 +35,14 @@ pub struct PosteriorArgs {
     /// recognised. Without this, the model's priors go with the model's graph; with --graph, posteriors are used as they
     /// are (prior scale 0).
     #[arg(long, value_name = "FILE", requires = "posteriors")]
-    priors: Option<PathBuf>,
+    pub priors: Option<PathBuf>,
     /// The graph file whose pdfs the posteriors are of; scales of 1, beam 16 [default: the model's graph and settings]
     #[arg(long, value_name = "FILE", requires = "posteriors")]
     #[cfg_attr(feature = "neural", arg(conflicts_with = "model"))]
-    #[cfg_attr(not(feature = "neural"), arg(required = true))]
-    graph: Option<PathBuf>,
+    pub graph: Option<PathBuf>,
     /// Milliseconds from one frame to the next [default: 10 with --graph, else the model's]
     #[arg(long, value_name = "X", allow_negative_numbers = true, requires = "posteriors")]
-    frame_shift_ms: Option<f64>,
+    pub frame_shift_ms: Option<f64>,
 }
 
 /// Names of [`PosteriorKind`] on the command line.
@@ -75,12 +72,18 @@ impl PosteriorArgs {
     pub fn are_given(&self) -> bool {
         !self.posteriors.is_empty()
     }
+
+    /// Whether the user says that the values are likelihoods.
+    pub fn are_likelihoods(&self) -> bool {
+        self.posterior_kind == Some(KindName::Likelihood)
+    }
 }
 
 /// Decodes all posteriors; output keeps the order of the inputs.
 pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let files = files(args)?;
-    let decoder = Decoder::new(args)?;
+    let kind = args.posteriors.posterior_kind.map(PosteriorKind::from);
+    let decoder = Decoder { model: Model::new(args)?, kind };
     args.output.make_folder()?;
     let mut outputs: NetworkOutputs = Box::new(files.into_iter().flat_map(|file| open(&file)));
     let first = next_batch(&mut outputs);
@@ -178,33 +181,13 @@ fn in_utterance(output: &NetworkOutput, error: Error) -> Error {
     Error::Utterance { path, utterance, source: Box::new(error) }
 }
 
-/// All that posteriors need to become phones.
+/// What makes phones of posteriors, and what these are.
 struct Decoder {
-    searcher: Searcher,
+    model: Model,
     kind: Option<PosteriorKind>,
-    timing: FrameTiming,
 }
 
 impl Decoder {
-    fn new(args: &DecodeArgs) -> Result<Self> {
-        let PosteriorArgs { posterior_kind, frame_shift_ms, .. } = &args.posteriors;
-        let kind = posterior_kind.map(PosteriorKind::from);
-        let mut model = match &args.posteriors.graph {
-            Some(path) => Model::of_graph(path, args)?,
-            None => Model::of_bundle(args)?,
-        };
-        if let Some(shift_ms) = frame_shift_ms {
-            model.timing = timing(*shift_ms)?;
-        }
-        if kind == Some(PosteriorKind::Likelihood) {
-            model.priors = None;
-        }
-        if let Some(path) = &args.posteriors.priors {
-            model.priors = Some(priors(path, kind, model.graph.pdfs())?);
-        }
-        model.searcher(args).map(|(searcher, timing)| Self { searcher, kind, timing })
-    }
-
     /// The phones of `output`, and the place that is said of them.
     fn decode(&self, mut output: NetworkOutput) -> (String, Result<Told>) {
         let matrix = std::mem::replace(&mut output.matrix, Ok(Matrix::default()));
@@ -214,99 +197,13 @@ impl Decoder {
     }
 
     fn alignment(&self, utterance: &str, matrix: Matrix) -> Result<Told> {
-        let (network, graph) = (matrix.cols(), self.searcher.pdfs());
+        let (network, graph) = (matrix.cols(), self.model.searcher.pdfs());
         if matrix.rows() > 0 && network != graph {
             return Err(Error::PdfCount { network, graph });
         }
         let posteriors = LogPosteriors::from_output(matrix, self.kind)?;
-        let decoded = self.searcher.decode(&posteriors, self.timing)?;
+        let decoded = self.model.searcher.decode(&posteriors, self.model.timing)?;
         let notices = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
-        Ok((decoded.into_alignment(utterance, self.timing.sample_rate), notices))
+        Ok((decoded.into_alignment(utterance, self.model.timing.sample_rate), notices))
     }
-}
-
-/// What is searched, how, and how long a frame lasts.
-struct Model {
-    graph: Graph,
-    weights: Weights,
-    priors: Option<Priors>,
-    options: DecodeOptions,
-    timing: FrameTiming,
-}
-
-impl Model {
-    /// A graph file as it stands, untuned.
-    fn of_graph(path: &Path, args: &DecodeArgs) -> Result<Self> {
-        let spec = GraphSpec::read(path)?;
-        if spec.lm().is_none() && args.search.lm_scale.is_some() {
-            return Err(Error::Other(format!("{}: no [lm] that --lm-scale could weigh", path.display())));
-        }
-        let lm_scale = spec.lm().map_or(1.0, |lm| lm.scale);
-        let options = args.search.options(SearchSettings { lm_scale, ..SearchSettings::default() })?;
-        let graph = spec.compile_scaled(options.settings.lm_scale)?;
-        Ok(Self { graph, weights: spec.initial_weights(), priors: None, options, timing: timing(10.0)? })
-    }
-
-    /// The graph of a trained model, with all that was tuned for it.
-    #[cfg(feature = "neural")]
-    fn of_bundle(args: &DecodeArgs) -> Result<Self> {
-        let bundle = senone::bundle::open_or_builtin(args.recordings.model.as_ref())?;
-        let options = args.search.options(bundle.description.search)?;
-        let SearchModel { graph, weights, priors } = senone::decode::search_model(&bundle, options.settings.lm_scale)?;
-        Ok(Self { graph, weights, priors: Some(priors), options, timing: bundle.timing() })
-    }
-
-    #[cfg(not(feature = "neural"))]
-    fn of_bundle(_: &DecodeArgs) -> Result<Self> {
-        Err(Error::Other("this senone was built without models: name a graph file with --graph".into()))
-    }
-
-    fn searcher(mut self, args: &DecodeArgs) -> Result<(Searcher, FrameTiming)> {
-        let asked = args.search.prior_scale;
-        let is_likelihood = args.posteriors.posterior_kind == Some(KindName::Likelihood);
-        match self.priors {
-            Some(_) => {}
-            None if asked.is_some_and(|scale| scale > 0.0) => {
-                let why = if is_likelihood { "likelihoods take none" } else { "add --priors FILE" };
-                return Err(Error::Other(format!("no priors that --prior-scale could weigh: {why}")));
-            }
-            None => {
-                self.options.settings.prior_scale = 0.0;
-                if asked.is_none() && !is_likelihood {
-                    say("senone: no --priors: posteriors are used as they are, with a prior scale of 0");
-                }
-            }
-        }
-        let priors = self.priors.map_or_else(|| Priors::uniform(self.graph.pdfs()), Ok)?;
-        let model = SearchModel { graph: self.graph, weights: self.weights, priors };
-        Ok((Searcher::new(model, self.options)?, self.timing))
-    }
-}
-
-/// The priors of a file, for a graph of so many `pdfs`.
-fn priors(path: &Path, kind: Option<PosteriorKind>, pdfs: usize) -> Result<Priors> {
-    let wrong = |reason: String| Error::Config { path: path.to_owned(), reason };
-    if kind == Some(PosteriorKind::Likelihood) {
-        return Err(wrong("likelihoods take no priors: leave out --priors, or state another kind".into()));
-    }
-    let priors = posteriors::read_priors(path)?;
-    if priors.pdfs() != pdfs {
-        return Err(wrong(format!("{} priors, expected {pdfs}: one for each pdf of the graph", priors.pdfs())));
-    }
-    let dead: Vec<String> = priors.dead().map(|pdf| pdf.to_string()).collect();
-    if !dead.is_empty() {
-        let (path, dead) = (path.display(), dead.join(" "));
-        say(format_args!("senone: {path}: pdfs with a prior of 0, which are never recognised: {dead}"));
-    }
-    Ok(priors)
-}
-
-/// Frames of `shift_ms` milliseconds, counted in microseconds.
-fn timing(shift_ms: f64) -> Result<FrameTiming> {
-    if !(0.001..=60_000.0).contains(&shift_ms) {
-        let value = shift_ms.to_string();
-        return Err(Error::Setting { key: "frame shift", value, expected: "0.001 to 60000 milliseconds" });
-    }
-    let shift = (1000.0 * shift_ms).round() as u32;
-    Ok(FrameTiming { shift, length: shift, sample_rate: 1_000_000, subsampling: 1 })
 }

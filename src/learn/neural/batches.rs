@@ -2,18 +2,19 @@
 
 use rayon::prelude::*;
 
-use super::{AugmentConfig, FrameExample, IGNORE, SHARDS};
+use super::trainer::SHARDS;
+use super::{Answer, AugmentConfig, Example};
 use crate::matrix::Matrix;
 use crate::random::Random;
 
 /// Whether an example can be learnt from: it has frames, and all their values are numbers.
-pub(super) fn is_usable(example: &FrameExample<'_>) -> bool {
+pub(super) fn is_usable(example: &Example<'_>) -> bool {
     example.frames.rows() > 0 && example.frames.first_not_finite().is_none()
 }
 
 /// Cuts the usable ones of `examples` into batches of about `frames` frames: neighbours in length go together, batches come in
 /// random order.
-pub(super) fn batches(examples: &[FrameExample<'_>], frames: usize, random: &mut Random) -> Vec<Vec<usize>> {
+pub(super) fn batches(examples: &[Example<'_>], frames: usize, random: &mut Random) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..examples.len()).filter(|&index| is_usable(&examples[index])).collect();
     random.shuffle(&mut order);
     order.sort_by_key(|&index| examples[index].frames.rows() / LENGTH_STEP);
@@ -42,15 +43,15 @@ const LENGTH_STEP: usize = 50;
 pub(super) struct Shard {
     /// Frames of each utterance, `[T x D]`.
     pub(super) utterances: Vec<Matrix>,
-    /// Targets of all output rows, one utterance after another.
-    pub(super) targets: Vec<u32>,
+    /// What is right for each.
+    pub(super) answers: Vec<Answer>,
 }
 
 impl Shard {
     /// The shards of `batch`: each utterance goes to the shard with the fewest frames so far.
     pub(super) fn draw(
         batch: &[usize],
-        examples: &[FrameExample<'_>],
+        examples: &[Example<'_>],
         (augment, subsampling): (&AugmentConfig, usize),
         random: &Random,
     ) -> Vec<Self> {
@@ -62,21 +63,21 @@ impl Shard {
             }
         }
         let one = |part: &(usize, Vec<usize>)| {
-            let mut shard = Self { utterances: Vec::new(), targets: Vec::new() };
+            let mut shard = Self { utterances: Vec::new(), answers: Vec::new() };
             for &index in &part.1 {
-                let example = &examples[index];
+                let Example { frames, answer } = &examples[index];
                 let mut random = random.fork(index as u64);
-                let (frames, targets) = augment.apply((example.frames, &example.targets), subsampling, &mut random);
+                let (frames, targets) = augment.apply((frames, &answer.targets), subsampling, &mut random);
                 shard.utterances.push(frames);
-                shard.targets.extend(targets);
+                shard.answers.push(Answer { targets, ..answer.clone() });
             }
             shard
         };
         parts.par_iter().map(one).collect()
     }
 
-    /// Rows that are learnt from.
+    /// Output rows of all utterances.
     pub(super) fn rows(&self) -> usize {
-        self.targets.iter().filter(|&&target| target != IGNORE).count()
+        self.answers.iter().map(|answer| answer.targets.len()).sum()
     }
 }

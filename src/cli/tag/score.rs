@@ -1,25 +1,13 @@
 //! `senone tag score`: tags against a reference.
 
-use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use senone::data::{ColumnFile, Layout, Sequence};
 use senone::metrics::{TagPair, TagScoreOptions, compare_tags, score_tags};
 use senone::{Error, Result};
 
-use super::{Outcome, print};
-
-/// `senone tag ...`
-#[derive(Debug, Subcommand)]
-pub enum TagCommand {
-    /// Print the accuracy of tags, and for BIO tags the F1 of entities
-    ///
-    /// Files have a token a line, columns with tabs between, the tag last, and a blank line after each sequence; - is standard
-    /// input. An entity is B-X and the I-X that follow it; an I-X that continues no entity counts as none. Intervals are a
-    /// bootstrap over sequences.
-    Score(ScoreArgs),
-}
+use super::open;
 
 /// `senone tag score`
 #[derive(Debug, Args)]
@@ -41,15 +29,8 @@ pub struct ScoreArgs {
     against: Option<PathBuf>,
 }
 
-/// Runs the command.
-pub fn run(command: &TagCommand) -> Result<Outcome> {
-    match command {
-        TagCommand::Score(args) => print(&report(args)?),
-    }
-}
-
 /// The text to print.
-fn report(args: &ScoreArgs) -> Result<String> {
+pub fn report(args: &ScoreArgs) -> Result<String> {
     let paths = [Some(&args.reference), Some(&args.hypothesis), args.against.as_ref()];
     if paths.into_iter().flatten().filter(|path| *path == Path::new("-")).count() > 1 {
         return Err(Error::Other("standard input (-) can be read only once".into()));
@@ -66,15 +47,6 @@ fn report(args: &ScoreArgs) -> Result<String> {
 /// The sequences of a file, which must all be good.
 fn tagged(path: &Path) -> Result<Vec<Sequence>> {
     ColumnFile::collect(path, open(path)?, Layout::Tags)?.whole()
-}
-
-/// A file, or standard input for `-`.
-fn open(path: &Path) -> Result<Box<dyn BufRead>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(io::stdin().lock()));
-    }
-    let file = std::fs::File::open(path).map_err(|source| Error::io("read", path, source))?;
-    Ok(Box::new(BufReader::new(file)))
 }
 
 /// The tags of each sequence on both sides, which must have the same tokens.

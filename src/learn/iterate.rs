@@ -55,6 +55,12 @@ impl Iterate {
         self.weight += weight;
     }
 
+    /// Begins the mean anew.
+    pub fn forget(&mut self) {
+        self.missing.fill(0.0);
+        (self.counted, self.weight) = (0.0, 0.0);
+    }
+
     /// theta_t.
     pub fn last(&self) -> Vec<f64> {
         self.direction.iter().map(|v| self.scale * v).collect()
