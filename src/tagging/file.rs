@@ -137,9 +137,10 @@ impl Tagger {
             #[cfg(feature = "neural")]
             Scores::Network(network) => network.pack(&mut pack, &mut about)?,
         }
-        let views = pack.0.iter().map(|(name, (dtype, shape, bytes))| {
-            Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?))
-        });
+        let views = pack
+            .0
+            .iter()
+            .map(|(name, (dtype, shape, bytes))| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)));
         let views = views.collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
         let about = settings::to_text(&about).map_err(Error::Other)?;
         let metadata = HashMap::from([(ABOUT.to_owned(), about)]);

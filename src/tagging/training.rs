@@ -227,9 +227,7 @@ impl Bench<'_> {
                 self.online(problem, (OnlineLearner::Margin { cost, lambda }, settings.epochs), watch)
             }
             SvmMethod::CuttingPlanes => self.to_a_gap(CuttingPlanes::new(problem, config)?, watch),
-            SvmMethod::FrankWolfe => {
-                self.to_a_gap(FrankWolfe::new(problem, config, self.settings.seed)?, watch)
-            }
+            SvmMethod::FrankWolfe => self.to_a_gap(FrankWolfe::new(problem, config, self.settings.seed)?, watch),
         }
     }
 

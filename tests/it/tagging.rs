@@ -30,7 +30,8 @@ states = 1
 self_loop = false
 "#;
 
-const PEOPLE: &str = "Ada\tB-PER\nLovelace\tI-PER\nmet\tO\nBabbage\tB-PER\n\nin\tO\nLondon\tB-LOC\nTown\tI-LOC\n\nhe\tO\nslept\tO\n";
+const PEOPLE: &str =
+    "Ada\tB-PER\nLovelace\tI-PER\nmet\tO\nBabbage\tB-PER\n\nin\tO\nLondon\tB-LOC\nTown\tI-LOC\n\nhe\tO\nslept\tO\n";
 
 /// The folder with `text` as train.tsv.
 fn with(text: &str) -> Dir {
@@ -56,7 +57,11 @@ fn what_a_model_by_counts_cannot_learn_the_others_do() {
     );
     for (learner, answer) in [("hmm", "V"), ("crf", "D"), ("perceptron", "D"), ("svm", "D")] {
         train(&dir, learner, "--settings settings.toml");
-        assert_eq!(predict(&dir, learner, "n\na\n\np\na\n"), format!("n\tN\na\t{answer}\n\np\tP\na\tV\n\n"), "{learner}");
+        assert_eq!(
+            predict(&dir, learner, "n\na\n\np\na\n"),
+            format!("n\tN\na\t{answer}\n\np\tP\na\tV\n\n"),
+            "{learner}"
+        );
     }
     for method in ["frank-wolfe", "sub-gradient"] {
         dir.edit("settings.toml", "method = \"cutting-planes\"", &format!("method = \"{method}\""));
@@ -112,7 +117,10 @@ fn a_bias_moves_the_balance() {
     }
     dir.write("settings.toml", "[bias]\nX = 1.0\n");
     let refused = dir.senone("tag train --learner crf --output x train.tsv --settings settings.toml").run();
-    assert!(refused.status == 1 && refused.stderr.contains("a bias for \"X\", which is none of the tags"), "{refused:?}");
+    assert!(
+        refused.status == 1 && refused.stderr.contains("a bias for \"X\", which is none of the tags"),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -32,7 +32,8 @@ impl Embedding {
     /// The same with `more` values at the end of every vector, all zero.
     pub fn widened(self, more: usize) -> Self {
         let zeros = vec![0.0; more];
-        let values = self.values.chunks_exact(self.dims).flat_map(|vector| vector.iter().chain(&zeros)).copied().collect();
+        let values =
+            self.values.chunks_exact(self.dims).flat_map(|vector| vector.iter().chain(&zeros)).copied().collect();
         Self { values, dims: self.dims + more }
     }
 

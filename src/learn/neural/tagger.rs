@@ -160,7 +160,11 @@ impl TaggerTrainer {
     ///
     /// # Errors
     /// As [`TaggerConfig::check`] and [`SequenceGoal::check`].
-    pub fn new(model: EmbeddedNetwork, goal: Option<SequenceGoal>, (config, seed): (TaggerConfig, u64)) -> Result<Self> {
+    pub fn new(
+        model: EmbeddedNetwork,
+        goal: Option<SequenceGoal>,
+        (config, seed): (TaggerConfig, u64),
+    ) -> Result<Self> {
         config.check()?;
         goal.iter().try_for_each(SequenceGoal::check)?;
         let mut parameters: Vec<Vec<f32>> = model.network.parts().into_iter().map(|(_, _, values)| values).collect();
@@ -228,7 +232,8 @@ impl TaggerTrainer {
     }
 
     fn mean(&self) -> Vec<Vec<f32>> {
-        let Some((first, rest)) = self.last.iter().collect::<Vec<_>>().split_first().map(|(f, r)| (*f, r.to_vec())) else {
+        let Some((first, rest)) = self.last.iter().collect::<Vec<_>>().split_first().map(|(f, r)| (*f, r.to_vec()))
+        else {
             return self.now();
         };
         let mut mean = first.clone();
@@ -253,7 +258,11 @@ impl TaggerTrainer {
     fn kept(&self, training: &[Tokens<'_>]) -> Vec<f32> {
         let mut counts = vec![0.0f32; self.model.embedding.features()];
         let ids = training.iter().flat_map(|tokens| &tokens.frames.ids);
-        ids.for_each(|&feature| if let Some(count) = counts.get_mut(feature as usize) { *count += 1.0 });
+        ids.for_each(|&feature| {
+            if let Some(count) = counts.get_mut(feature as usize) {
+                *count += 1.0
+            }
+        });
         counts.iter().map(|count| count / (count + self.config.rare_dropout)).collect()
     }
 

@@ -28,7 +28,7 @@ use crate::emission::{Priors, SparseFrames};
 use crate::graph::Weights;
 use crate::learn::counting::TransitionRows;
 use crate::learn::criterion::Criterion;
-use crate::learn::neural::{Answer, Embedding, EmbeddedNetwork, SequenceGoal, TaggerTrainer, Tokens};
+use crate::learn::neural::{Answer, EmbeddedNetwork, Embedding, SequenceGoal, TaggerTrainer, Tokens};
 use crate::learn::problem::Example;
 use crate::network::Network;
 use crate::random::Random;
