@@ -48,6 +48,11 @@ impl NetworkScores {
         &self.transitions
     }
 
+    /// Adds `amounts`, one a transition, to the transition weights.
+    pub(in crate::tagging) fn shift(&mut self, amounts: &[f32]) {
+        self.transitions.0.iter_mut().zip(amounts).for_each(|(weight, amount)| *weight += amount);
+    }
+
     /// The scores of every tag, `[T x tags]`.
     ///
     /// # Errors
