@@ -137,7 +137,7 @@ fn add_panel<const WIDTH: usize, F: Fn(f64, f64, f64) -> f64>(
 }
 
 /// ln 2 in two parts: a whole number of up to 11 bits times the first is exact.
-const LN_2: [f64; 2] = [0.693_147_180_369_123_816_49, 1.908_214_929_270_587_700_02e-10];
+const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 
 /// Under this the exponential function is taken as 0: it would be under 4e-308, where `f64` loses its digits.
 const LOWEST: f64 = -708.0;
