@@ -263,6 +263,25 @@ mod tests {
         }
     }
 
+    /// The blocks of TOML in the documentation.
+    fn documented() -> Vec<&'static str> {
+        let text = include_str!("../../docs/tagging.md");
+        text.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect()
+    }
+
+    #[cfg(feature = "neural")]
+    #[test]
+    fn the_documentation_shows_the_defaults() {
+        let settings: TagSettings = settings::parse(documented()[1]).unwrap();
+        assert_eq!(settings, TagSettings::default());
+    }
+
+    #[test]
+    fn the_documentation_shows_a_template() {
+        let template = crate::tagging::Template::parse_as("t.toml".as_ref(), documented()[0]).unwrap();
+        assert_eq!(template.features_per_token(), 7);
+    }
+
     #[test]
     fn settings_are_named_when_they_are_wrong() {
         let folder = tempfile::TempDir::new().unwrap();

@@ -3,6 +3,8 @@
 //! [`Sequence`](crate::data::Sequence)s of a column file come in. A [`Template`] says which features a token has, a [`FeatureMap`]
 //! numbers them and makes [`SparseFrames`](crate::emission::SparseFrames), a [`TagSet`] numbers the tags and holds the graph of
 //! which may follow which. One token is one frame, and one tag is one pdf.
+//!
+#![doc = include_str!("../../docs/tagging.md")]
 
 mod features;
 mod file;
