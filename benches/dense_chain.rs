@@ -12,6 +12,7 @@ use senone::emission::FrameScorer;
 use senone::formats::npy;
 use senone::graph::{Graph, GraphSpec, Weights};
 use senone::learn::criterion::HammingCost;
+use senone::learn::gradient::BatchConfig;
 use senone::learn::margin::{CuttingPlanes, FrankWolfe, MarginConfig, MarginSolver, solve};
 use senone::learn::online::{Averaging, Online, OnlineConfig, OnlineLearner};
 use senone::learn::problem::{Example, Problem, path_of};
@@ -32,10 +33,7 @@ fn main() -> Result<()> {
     for learner in
         Learner::ALL.into_iter().filter(|learner| chosen.as_deref().is_none_or(|name| learner.name() == name))
     {
-        let setting = match std::env::var("SETTING") {
-            Ok(s) => s.parse().unwrap(),
-            _ => data.choose(learner)?,
-        };
+        let setting = data.choose(learner)?;
         let before = cpu_seconds();
         let theta = learner.train(&data.problem(&data.train), setting)?;
         let seconds = cpu_seconds() - before;
@@ -55,17 +53,19 @@ fn cpu_seconds() -> f64 {
 #[derive(Clone, Copy)]
 enum Learner {
     Perceptron,
+    Crf,
     SubGradient,
     CuttingPlanes,
     FrankWolfe,
 }
 
 impl Learner {
-    const ALL: [Self; 4] = [Self::Perceptron, Self::SubGradient, Self::CuttingPlanes, Self::FrankWolfe];
+    const ALL: [Self; 5] = [Self::Perceptron, Self::Crf, Self::SubGradient, Self::CuttingPlanes, Self::FrankWolfe];
 
     fn name(self) -> &'static str {
         match self {
             Self::Perceptron => "perceptron",
+            Self::Crf => "crf-l-bfgs",
             Self::SubGradient => "svm-sub-gradient",
             Self::CuttingPlanes => "svm-cutting-planes",
             Self::FrankWolfe => "svm-frank-wolfe",
@@ -76,6 +76,7 @@ impl Learner {
     fn knob(self) -> &'static str {
         match self {
             Self::Perceptron => "epochs",
+            Self::Crf => "l2",
             _ => "lambda",
         }
     }
@@ -83,7 +84,8 @@ impl Learner {
     fn settings(self) -> &'static [f64] {
         match self {
             Self::Perceptron => &[5.0, 10.0, 20.0, 40.0],
-            _ => &[1.0, 0.3, 0.1, 0.03, 0.01],
+            Self::Crf => &[10.0, 3.0, 1.0, 0.3, 0.1],
+            _ => &[0.1, 0.03, 0.01, 0.003, 0.001],
         }
     }
 
@@ -99,6 +101,11 @@ impl Learner {
         };
         match self {
             Self::Perceptron => online(OnlineLearner::Perceptron, setting as usize),
+            Self::Crf => {
+                let start = vec![0.0; problem.parameters()];
+                let config = BatchConfig { l2: setting, ..BatchConfig::default() };
+                Ok(config.train(problem, start, &mut |_| ())?.theta)
+            }
             Self::SubGradient => online(OnlineLearner::Margin { cost, lambda: setting }, 20),
             Self::CuttingPlanes => solved(&mut CuttingPlanes::new(problem, config)?),
             Self::FrankWolfe => solved(&mut FrankWolfe::new(problem, config, 1)?),
@@ -108,20 +115,7 @@ impl Learner {
 
 /// The parameters at a gap of 0.1 %.
 fn solved(solver: &mut impl MarginSolver) -> Result<Vec<f64>> {
-    let trace = std::env::var("TRACE").is_ok();
-    let before = cpu_seconds();
-    let last = solve(solver, 2000, |report| {
-        if trace {
-            eprintln!(
-                "{:4} {:.6} {:.6} {:.6} {:.2}",
-                report.round,
-                report.primal,
-                report.dual,
-                report.gap() / report.primal,
-                cpu_seconds() - before
-            )
-        }
-    })?;
+    let last = solve(solver, 5000, |_| ())?;
     match last.is_solved {
         true => Ok(solver.parameters()),
         false => Err(Error::Other(format!("a gap of {} was left after {} rounds", last.gap(), last.round))),

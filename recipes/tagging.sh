@@ -14,8 +14,9 @@ touch "$results"
 for part in train dev test; do
   [ -r "$data/$part.tsv" ] || { echo "$data/$part.tsv: no such file" >&2; exit 1; }
 done
-cargo build --release --quiet --manifest-path "$root/Cargo.toml"
-senone() { "$root/target/release/senone" --threads "$THREADS" "$@"; }
+program=${CARGO_TARGET_DIR:-$root/target}/release/senone
+[ -x "$program" ] || cargo build --release --manifest-path "$root/Cargo.toml"
+senone() { "$program" --threads "$THREADS" "$@"; }
 
 # One figure of a score: $1 is `accuracy` or `entity F1`.
 figure() { awk -v name="$1 " 'index($0, name) == 1 { print $(split(name, words, " ") + 1) }'; }

@@ -12,7 +12,7 @@ THREADS=${THREADS:-2}
 mkdir -p "$WORK"
 results=$WORK/results.tsv
 touch "$results"
-senone=$root/target/release/senone
+senone=${CARGO_TARGET_DIR:-$root/target}/release/senone
 [ -x "$senone" ] || cargo build --release --manifest-path "$root/Cargo.toml"
 
 # Trains and scores every learner on the source of alpha $1 and seed $2, one line each, all of them or none.

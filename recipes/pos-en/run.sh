@@ -10,8 +10,8 @@ for learner in hmm crf perceptron svm; do
   try words "$learner"
   try rich "$learner"
 done
-for learner in svm bilstm-crf; do try free "$learner"; done
-for learner in lstm bilstm bilstm-hmm bilstm-svm tdnn-crf; do try network "$learner"; done
+for learner in crf perceptron svm; do try free "$learner"; done
+for learner in lstm bilstm tdnn bilstm-hmm bilstm-crf bilstm-svm; do try network "$learner"; done
 for size in 100 300 1000 3000 10000; do
   for learner in hmm crf perceptron svm; do try words "$learner" "$size"; done
 done

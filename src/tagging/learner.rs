@@ -10,11 +10,11 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::learn::criterion::HammingCost;
-use crate::learn::gradient::{BatchConfig, StochasticConfig};
 #[cfg(feature = "neural")]
 use super::neural::NeuralSettings;
 use crate::error::require;
+use crate::learn::criterion::HammingCost;
+use crate::learn::gradient::{BatchConfig, StochasticConfig};
 use crate::{Error, Result, settings};
 
 /// Where scores come from.
@@ -272,7 +272,8 @@ mod tests {
             TagSettings::read(&path).map_err(|error| error.to_string())
         };
         assert_eq!(read("").unwrap(), TagSettings::default());
-        let found = read("seed = 3\n[svm]\nmethod = \"frank-wolfe\"\ncost = { per_frame = 2.0, unit = \"share\" }").unwrap();
+        let found =
+            read("seed = 3\n[svm]\nmethod = \"frank-wolfe\"\ncost = { per_frame = 2.0, unit = \"share\" }").unwrap();
         assert_eq!((found.seed, found.svm.method, found.svm.cost.per_frame), (3, SvmMethod::FrankWolfe, 2.0));
         assert!(read("[svm]\nc = 0.0").unwrap_err().ends_with("c = 0: expected a number above 0"));
         assert!(read("[svm]\nd = 0.0").unwrap_err().contains("line 2, column 1: unknown field `d`"));

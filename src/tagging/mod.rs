@@ -16,9 +16,12 @@ mod template;
 mod training;
 
 pub use features::FeatureMap;
-pub use learner::{CrfMethod, CrfSettings, HmmSettings, Learner, Method, Pairs, PerceptronSettings, Source, SvmMethod, SvmSettings, TagSettings};
+pub use learner::{
+    CrfMethod, CrfSettings, HmmSettings, Learner, Method, Pairs, PerceptronSettings, Source, SvmMethod, SvmSettings,
+    TagSettings,
+};
 #[cfg(feature = "neural")]
-pub use neural::{NetworkScores, NeuralSettings};
+pub use neural::{NetworkScores, NeuralSettings, TdnnShape};
 pub use tagger::{Scores, Tagger};
 pub use tagset::TagSet;
 pub use template::{Outside, Template};

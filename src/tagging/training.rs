@@ -99,9 +99,9 @@ pub fn train(learner: Learner, task: TagTask<'_>, settings: &TagSettings, watch:
         features: features.names().len(),
         tags: task.tags.names().len(),
     });
-    let bench = Bench { graph: &graph, training: &training, development: &development, settings };
+    let bench = Bench { tags: &task.tags, graph: &graph, training: &training, development: &development, settings };
     let mut scores = match learner.source {
-        Source::Linear => bench.linear(learner.method, &task.tags, features.names().len(), watch)?,
+        Source::Linear => bench.linear(learner.method, features.names().len(), watch)?,
         #[cfg(feature = "neural")]
         source => super::neural::train((source, learner.method), &bench, features.names().len(), watch)?,
         #[cfg(not(feature = "neural"))]
@@ -163,6 +163,7 @@ impl Set<'_> {
 
 /// Everything that a learner works with.
 pub(super) struct Bench<'a> {
+    pub(super) tags: &'a TagSet,
     pub(super) graph: &'a Arc<Graph>,
     pub(super) training: &'a [Example<SparseFrames>],
     pub(super) development: &'a [Example<SparseFrames>],
@@ -176,7 +177,7 @@ impl Bench<'_> {
     }
 
     /// A linear model by `method`.
-    fn linear(&self, method: Method, tags: &TagSet, features: usize, watch: &mut Watch<'_>) -> Result<Scores> {
+    fn linear(&self, method: Method, features: usize, watch: &mut Watch<'_>) -> Result<Scores> {
         let pdfs = self.graph.pdfs();
         let scorer = match (method, self.settings.pairs) {
             (Method::Hmm, _) | (_, Pairs::All) => SparseScorer::all(features, pdfs)?,
@@ -188,7 +189,7 @@ impl Bench<'_> {
         };
         let problem = Problem { graph: self.graph, scorer: &scorer, examples: self.training };
         let theta = match method {
-            Method::Hmm => hmm(&TransitionRows::of(tags.spec()), &problem, self.settings.hmm.smoothing)?,
+            Method::Hmm => hmm(&TransitionRows::of(self.tags.spec()), &problem, self.settings.hmm.smoothing)?,
             Method::Crf => self.crf(&problem, watch)?,
             Method::Perceptron => {
                 self.online(&problem, (OnlineLearner::Perceptron, self.settings.perceptron.epochs), watch)?
@@ -226,9 +227,7 @@ impl Bench<'_> {
                 self.online(problem, (OnlineLearner::Margin { cost, lambda }, settings.epochs), watch)
             }
             SvmMethod::CuttingPlanes => self.to_a_gap(CuttingPlanes::new(problem, config)?, watch),
-            SvmMethod::FrankWolfe => {
-                self.to_a_gap(FrankWolfe::new(problem, config, self.settings.seed)?, watch)
-            }
+            SvmMethod::FrankWolfe => self.to_a_gap(FrankWolfe::new(problem, config, self.settings.seed)?, watch),
         }
     }
 

@@ -23,9 +23,8 @@ pub enum TagCommand {
     Predict(predict::PredictArgs),
     /// Print the accuracy of tags, and for BIO tags the F1 of entities
     ///
-    /// Files have a token a line, columns with tabs between, the tag last, and a blank line after each sequence; - is standard
-    /// input. An entity is B-X and the I-X that follow it; an I-X that continues no entity counts as none. Intervals are a
-    /// bootstrap over sequences.
+    /// The token may be missing from either file; - is standard input. An entity is B-X and the I-X that follow it; an I-X that
+    /// continues no entity counts as none. Intervals are a bootstrap over sequences.
     Score(score::ScoreArgs),
 }
 

@@ -3,19 +3,19 @@
 /// The values that are not zero and the parameters that they belong to, in any order, each once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sparse {
-    cells: Vec<(u32, f64)>,
+    parameters: Vec<u32>,
+    values: Vec<f64>,
 }
 
 impl Sparse {
     /// The values of `dense` that are not zero.
     pub fn of(dense: &[f64]) -> Self {
-        let cells = dense.iter().enumerate().filter(|(_, value)| **value != 0.0);
-        Self { cells: cells.map(|(parameter, &value)| (parameter as u32, value)).collect() }
+        dense.iter().enumerate().map(|(parameter, &value)| (parameter as u32, value)).collect()
     }
 
     /// Parameters and values.
     pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
-        self.cells.iter().map(|&(parameter, value)| (parameter as usize, value))
+        self.parameters.iter().zip(&self.values).map(|(&parameter, &value)| (parameter as usize, value))
     }
 
     /// The scalar product with `dense`.
@@ -26,6 +26,18 @@ impl Sparse {
     /// Adds `factor` times this to `dense`.
     pub fn add_to(&self, dense: &mut [f64], factor: f64) {
         self.iter().for_each(|(parameter, value)| dense[parameter] += factor * value);
+    }
+}
+
+impl FromIterator<(u32, f64)> for Sparse {
+    /// Leaves zeros out.
+    fn from_iter<I: IntoIterator<Item = (u32, f64)>>(cells: I) -> Self {
+        let mut sparse = Self::default();
+        for (parameter, value) in cells.into_iter().filter(|(_, value)| *value != 0.0) {
+            sparse.parameters.push(parameter);
+            sparse.values.push(value);
+        }
+        sparse
     }
 }
 
@@ -58,8 +70,7 @@ impl Gather {
 
     /// What of the sum is not zero.
     pub fn sparse(&self) -> Sparse {
-        let cells = self.touched.iter().map(|&parameter| (parameter, self.sums[parameter as usize]));
-        Sparse { cells: cells.filter(|(_, value)| *value != 0.0).collect() }
+        self.touched.iter().map(|&parameter| (parameter, self.sums[parameter as usize])).collect()
     }
 
     /// The scalar product of the sum with `dense`.

@@ -9,16 +9,20 @@ mod augment;
 mod batches;
 mod checkpoint;
 mod config;
+mod embedding;
 mod loss;
 mod sequence;
+mod tagger;
 mod trainer;
 
 use std::sync::Arc;
 
 pub use augment::AugmentConfig;
 pub use config::TrainerConfig;
+pub use embedding::Embedding;
 pub use loss::{BatchLoss, LossOptions, Tally};
 pub use sequence::{SequenceGoal, SequenceJudge, TransitionTraining};
+pub use tagger::{EmbeddedNetwork, TaggerConfig, TaggerTrainer, Tokens};
 pub use trainer::Trainer;
 
 use crate::graph::Graph;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::batches::{Shard, batches, is_usable};
+use super::batches::{BatchSize, Shard, batches, is_usable};
 use super::loss::{BatchLoss, LossOptions, Tally};
 use super::sequence::{SequenceGoal, SequenceJudge, TransitionTraining};
 use super::{EpochReport, Example, LeftOut, TrainerConfig, checkpoint};
@@ -29,6 +29,9 @@ pub struct Trainer {
 
 /// Parts of a batch whose gradients are computed apart: more threads than this are of no use.
 pub(super) const SHARDS: usize = 4;
+
+/// Utterances whose lengths differ by less than this many frames count as equally long.
+const LENGTH_STEP: usize = 50;
 
 /// Batches in a row whose loss is not finite before training gives up.
 const MOST_SKIPPED: usize = 5;
@@ -152,7 +155,10 @@ impl Trainer {
     /// A step for every batch; also what was left out.
     fn learn(&mut self, training: &[Example<'_>]) -> Result<(Tally, Vec<LeftOut>)> {
         let mut random = self.random.fork(self.epochs as u64);
-        let plan = batches(training, self.config.batch_frames, &mut random);
+        let usable = training.iter().enumerate().filter(|(_, example)| is_usable(example));
+        let lengths = usable.map(|(index, example)| (index, example.frames.rows()));
+        let size = BatchSize { frames: self.config.batch_frames, length_step: LENGTH_STEP };
+        let plan = batches(lengths, size, &mut random);
         let unusable = training.iter().filter(|example| !is_usable(example));
         let reason = || "it has no frame, or one that is not a number".to_owned();
         let name = |example: &Example<'_>| LeftOut { utterances: example.answer.name.clone(), reason: reason() };
@@ -292,13 +298,13 @@ impl Trainer {
     }
 }
 
-fn zeros(parameters: &[Vec<f32>]) -> Vec<Vec<f32>> {
+pub(super) fn zeros(parameters: &[Vec<f32>]) -> Vec<Vec<f32>> {
     parameters.iter().map(|values| vec![0.0; values.len()]).collect()
 }
 
 impl TrainerConfig {
     /// The step at `progress`, 0 to 1: a linear warm-up, then a cosine down to nothing.
-    fn step_at(&self, progress: f64) -> StepOptions {
+    pub(super) fn step_at(&self, progress: f64) -> StepOptions {
         let share = if progress < self.warm_up {
             progress / self.warm_up
         } else {
