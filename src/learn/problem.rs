@@ -110,6 +110,13 @@ impl<S: Scorer> Problem<'_, S> {
         transitions.for_each(|(transition, &count)| add(self.scorer.parameters() + transition, count));
     }
 
+    /// Adds what [`Problem::differentiate`] tells to `sums`, by parameter.
+    fn accumulate(&self, input: &S::Input, counts: &Counts, sums: &mut [f64]) {
+        let (emissions, transitions) = sums.split_at_mut(self.scorer.parameters());
+        self.scorer.accumulate(input, &counts.occupancy, emissions);
+        transitions.iter_mut().zip(&counts.transitions).for_each(|(sum, count)| *sum += count);
+    }
+
     /// The sum of the losses of all examples; their gradient is added to `gradient`.
     ///
     /// # Errors
@@ -122,7 +129,7 @@ impl<S: Scorer> Problem<'_, S> {
             for example in examples {
                 let of_example = self.of_example((&plan, theta), example, criterion)?;
                 loss += of_example.loss;
-                self.differentiate(&example.input, &of_example.gradient, |parameter, d| sum[parameter] += d);
+                self.accumulate(&example.input, &of_example.gradient, &mut sum);
             }
             Ok((loss, sum))
         };
