@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 ROWS = [
-    {"error", "matrix", "timing", "symbols", "mmap", "random"},
+    {"error", "matrix", "timing", "symbols", "mmap", "random", "settings"},
     {"audio", "graph", "alignment"},
     {"features", "emission", "formats", "metrics"},
     {"dp"},
@@ -22,7 +22,7 @@ ROWS = [
     {"data", "bundle"},
     {"decode", "align"},
     {"learn"},
-    {"train"},
+    {"train", "tagging"},
     {"cli", "main"},
 ]
 ROW_OF = {module: row for row, modules in enumerate(ROWS) for module in modules}
@@ -32,8 +32,8 @@ PLACES = {
     "candle_core": ["network", "learn/neural"],
     "candle_nn": ["network", "learn/neural"],
     "gemm": ["network"],
-    "half": ["bundle"],
-    "safetensors": ["bundle", "learn/neural"],
+    "half": ["bundle", "tagging"],
+    "safetensors": ["bundle", "tagging", "learn/neural"],
     "hound": ["audio"],
     "symphonia": ["audio"],
     "rubato": ["audio"],
@@ -42,7 +42,7 @@ PLACES = {
     "indicatif": ["cli", "main"],
     "memmap2": ["mmap"],
     "thiserror": ["error"],
-    "toml": ["graph", "bundle", "train"],
+    "toml": ["graph", "bundle", "settings"],
     "serde_json": ["formats", "bundle", "cli"],
     "serde": None,
     "rayon": None,

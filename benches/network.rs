@@ -7,7 +7,7 @@ use divan::counter::ItemsCount;
 use rayon::prelude::*;
 use senone::Result;
 use senone::matrix::Matrix;
-use senone::network::{Criterion, Network, NetworkConfig};
+use senone::network::{Criterion, LstmConfig, Network, NetworkConfig};
 use senone::random::Random;
 
 const BANDS: usize = 40;
@@ -19,6 +19,15 @@ fn main() {
 
 fn network() -> Network {
     Network::new(&NetworkConfig::default(), (BANDS, PDFS), &Random::new(1)).expect("the default settings are legal")
+}
+
+/// 4 layers of 320 cells in each direction, 80 bands to 144 pdfs, and 8 utterances of 5 seconds.
+fn bilstm() -> (Network, Vec<Matrix>) {
+    let config = LstmConfig { layers: 4, width: 320, subsampling: 1, dropout: 0.0 };
+    let network = Network::new(&NetworkConfig::Bilstm(config), (80, 144), &Random::new(1)).expect("they are legal");
+    let mut random = Random::new(2);
+    let mut draw = |_| Matrix::from_vec(500, 80, (0..500 * 80).map(|_| random.normal()).collect());
+    (network, (0..8).map(&mut draw).collect::<Result<_>>().expect("counts agree"))
 }
 
 /// Utterances of 1.5 to 6 seconds, about 4.
@@ -63,4 +72,16 @@ fn forward_backward(bencher: Bencher, threads: usize) {
         let gradient = |shard: &Vec<Matrix>| network.gradient(shard, &mut Scaled, Some(&random));
         pool.install(|| shards.par_iter().map(gradient).collect::<Vec<_>>())
     });
+}
+
+#[divan::bench(sample_count = 5)]
+fn bilstm_forward(bencher: Bencher) {
+    let (network, utterances) = bilstm();
+    bencher.counter(ItemsCount::new(frames(&utterances))).bench(|| network.log_posteriors_of(&utterances));
+}
+
+#[divan::bench(sample_count = 5)]
+fn bilstm_forward_backward(bencher: Bencher) {
+    let (network, utterances) = bilstm();
+    bencher.counter(ItemsCount::new(frames(&utterances))).bench(|| network.gradient(&utterances, &mut Scaled, None));
 }

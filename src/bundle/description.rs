@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::settings;
 use crate::features::FeatureConfig;
 use crate::network::NetworkConfig;
 use crate::search::SearchSettings;
-use crate::{Error, Result};
+use crate::{Error, Result, settings};
 
 /// The version of the bundle's layout that this program writes and reads.
 const FORMAT: u32 = 1;

@@ -10,7 +10,6 @@
 mod builtin;
 mod description;
 mod parts;
-pub(crate) mod settings;
 mod tensors;
 
 use std::path::{Path, PathBuf};

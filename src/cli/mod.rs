@@ -9,6 +9,7 @@ mod info;
 mod inputs;
 
 mod score;
+mod tag;
 #[cfg(feature = "neural")]
 mod train;
 #[cfg(feature = "neural")]
@@ -45,6 +46,9 @@ enum Command {
 
     /// Compare decoded phones with the reference
     Score(score::ScoreArgs),
+    /// Tag the tokens of text: train, predict, score
+    #[command(subcommand)]
+    Tag(tag::TagCommand),
     /// Say what is wrong with manifests before training on them
     Validate(validate::ValidateArgs),
     /// Describe a model
@@ -101,6 +105,7 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Tune(args) => tune::run(&args),
 
         Command::Score(args) => print(&score::run(&args)?),
+        Command::Tag(command) => tag::run(&command),
         Command::Validate(args) => validate::run(&args),
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),

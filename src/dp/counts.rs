@@ -1,8 +1,10 @@
 //! How often each emission cell and each transition is used: the one statistic that every learner consumes.
 
+use super::arc_counts::{ArcCounts, Crossing};
+use super::dense;
 use super::plan::Plan;
 use super::semiring::LogSum;
-use super::trellis::{Trellis, backward, forward};
+use super::trellis::{Trellis, backward, forward, largest};
 use super::viterbi::arc_position;
 use crate::Result;
 use crate::emission::Emissions;
@@ -25,15 +27,17 @@ impl Counts {
         Self { occupancy: Matrix::zeros(frames, graph.pdfs()), transitions: vec![0.0; graph.transitions()] }
     }
 
+    /// Adds the posteriors of a first or last frame to the transitions of starts or ends.
+    fn add_edge(&mut self, ends: &[Boundary], gamma: &[f64]) {
+        ends.iter().for_each(|end| self.add(end.transition, gamma[end.state.index()]));
+    }
+
     fn add(&mut self, transition: TransitionId, count: f64) {
         if transition.is_some() {
             self.transitions[transition.index()] += count;
         }
     }
 }
-
-/// A state posterior under this is lost in the rounding of a sum to 1.
-const NEGLIGIBLE: f64 = 1e-18;
 
 /// log Z over all legal paths, and the expected counts under P(y | x) = exp(F(x, y) - log Z)
 /// (Baum et al. 1970; Rabiner 1989, eq. 27 and 37).
@@ -43,20 +47,32 @@ const NEGLIGIBLE: f64 = 1e-18;
 /// # Errors
 /// As [`forward`].
 pub fn counts(plan: &Plan, emissions: &Emissions) -> Result<(f64, Counts)> {
-    let sides = BothSides { plan, alpha: forward(plan, emissions)?, beta: backward(plan, emissions)? };
     let mut counts = Counts::zeros(plan, emissions.frames());
-    let mut gamma = sides.posteriors(0, emissions);
-    plan.graph().starts().iter().for_each(|start| counts.add(start.transition, gamma[start.state.index()]));
-    for frame in 0..emissions.frames() {
-        count_frame(&plan.pdfs, &gamma, counts.occupancy.row_mut(frame));
-        if frame + 1 < emissions.frames() {
-            let next = sides.posteriors(frame + 1, emissions);
-            sides.count_arcs(frame, (&gamma, &next), &mut counts);
-            gamma = next;
+    let log_z = expect(plan, emissions, &mut counts)?;
+    Ok((log_z, counts))
+}
+
+/// Fills `counts`, which are zeros, with what is expected; returns log Z.
+fn expect(plan: &Plan, emissions: &Emissions, counts: &mut Counts) -> Result<f64> {
+    let sides = BothSides { plan, alpha: forward(plan, emissions)?, beta: backward(plan, emissions)? };
+    let (mut arcs, last) = (ArcCounts::new(plan), emissions.frames() - 1);
+    let mut gamma = vec![0.0; plan.graph().len()];
+    let mut by_pdf = vec![0.0; emissions.pdfs()];
+    for frame in 0..=last {
+        let log_norm = sides.posteriors(frame, emissions, &mut gamma);
+        count_frame(&plan.pdfs, &gamma, &mut by_pdf);
+        counts.occupancy.row_mut(frame).iter_mut().zip(&by_pdf).for_each(|(cell, sum)| *cell = *sum as f32);
+        if frame == 0 {
+            counts.add_edge(plan.graph().starts(), &gamma);
+        }
+        if frame == last {
+            counts.add_edge(plan.graph().finals(), &gamma);
+        } else {
+            arcs.add(&sides.crossing(frame, log_norm), &gamma, &mut counts.transitions);
         }
     }
-    plan.graph().finals().iter().for_each(|end| counts.add(end.transition, gamma[end.state.index()]));
-    Ok((sides.alpha.total(), counts))
+    arcs.finish(&mut counts.transitions);
+    Ok(sides.alpha.total())
 }
 
 /// Forward and backward scores of one utterance.
@@ -67,42 +83,41 @@ struct BothSides<'a> {
 }
 
 impl BothSides<'_> {
-    /// gamma[s] = exp(alpha[t, s] + beta[t, s] - emission[t, s] - log Z): both sides hold the emission of t.
-    fn posteriors(&self, frame: usize, emissions: &Emissions) -> Vec<f64> {
-        let base = self.alpha.offset(frame) + self.beta.offset(frame) - self.alpha.total();
+    /// P(y_t = s | x) of each state; both sides hold the emission of t. Returns log N.
+    ///
+    /// ```text
+    /// gamma[s] = exp(alpha[t, s] + beta[t, s] - emission[t, s]) / N, so that they sum to 1
+    /// ```
+    fn posteriors(&self, frame: usize, emissions: &Emissions, gamma: &mut [f64]) -> f64 {
         let cells = self.alpha.frame(frame).iter().zip(self.beta.frame(frame)).zip(&self.plan.pdfs);
         let row = emissions.frame(frame);
-        cells
-            .map(|((&alpha, &beta), &pdf)| match row[pdf as usize] {
-                f32::NEG_INFINITY => 0.0,
-                emission => (base + alpha + beta - f64::from(emission)).exp(),
-            })
-            .collect()
+        for (gamma, ((alpha, beta), &pdf)) in gamma.iter_mut().zip(cells) {
+            let emission = f64::from(row[pdf as usize]);
+            *gamma = if emission == f64::NEG_INFINITY { emission } else { alpha + beta - emission };
+        }
+        let best = largest(gamma, f64::NEG_INFINITY);
+        gamma.iter_mut().for_each(|gamma| *gamma -= best);
+        dense::exp(gamma);
+        let sum: f64 = gamma.iter().sum();
+        gamma.iter_mut().for_each(|gamma| *gamma /= sum);
+        best + sum.ln()
     }
 
-    /// xi[r -> s] = exp(alpha[t, r] + arc(r -> s) + beta[t+1, s] - log Z); never above gamma[t, r] or gamma[t+1, s].
-    fn count_arcs(&self, frame: usize, (gamma, next): (&[f64], &[f64]), counts: &mut Counts) {
-        let graph = self.plan.graph();
-        let base = self.alpha.offset(frame) + self.beta.offset(frame + 1) - self.alpha.total();
-        let (alpha, beta) = (self.alpha.frame(frame), self.beta.frame(frame + 1));
-        for source in (0..graph.len()).filter(|&source| gamma[source] > NEGLIGIBLE) {
-            for position in graph.arc_range(StateId::from_index(source)) {
-                let arc = &graph.all_arcs()[position];
-                let target = arc.to.index();
-                if arc.transition.is_some() && next[target] > NEGLIGIBLE {
-                    let xi = base + alpha[source] + f64::from(self.plan.arc_score(position)) + beta[target];
-                    counts.transitions[arc.transition.index()] += xi.exp();
-                }
-            }
-        }
+    /// What joins `frame` to the next, with log N of [`BothSides::posteriors`].
+    ///
+    /// As N = sum_s exp(alpha[t, s] + beta[t, s] - emission[t, s]), and beta[t, s] - emission[t, s] is the join over
+    /// beta[t+1, r] + arc(s -> r) but for what the two frames of beta are relative to, no log Z is needed: nothing large is
+    /// subtracted from anything large, however long the utterance is.
+    fn crossing(&self, frame: usize, log_norm: f64) -> Crossing<'_> {
+        let base = self.beta.offset(frame + 1) - self.beta.offset(frame) - log_norm;
+        Crossing { alpha: self.alpha.frame(frame), beta: self.beta.frame(frame + 1), base }
     }
 }
 
 /// Sums state posteriors by pdf.
-fn count_frame(pdfs: &[u32], gamma: &[f64], row: &mut [f32]) {
-    let mut by_pdf = vec![0.0; row.len()];
+fn count_frame(pdfs: &[u32], gamma: &[f64], by_pdf: &mut [f64]) {
+    by_pdf.fill(0.0);
     gamma.iter().zip(pdfs).for_each(|(gamma, &pdf)| by_pdf[pdf as usize] += gamma);
-    row.iter_mut().zip(by_pdf).for_each(|(cell, sum)| *cell = sum as f32);
 }
 
 /// The counts of the one path `states`.

@@ -9,13 +9,17 @@
 //! ```
 //!
 //! [`forward`] and [`backward`] are one recursion whose single operation is a [`Semiring`]: [`Max`] or [`LogSum`].
-//! [`viterbi`] traces [`Max`] back; [`counts`] multiplies forward by backward;
-//! [`Search`] goes forward with [`Max`] on a beam, block by block.
+//! [`viterbi`] traces [`Max`] back, [`labelled_path`] does so where the labels are known, and after [`add_cost`] it finds the
+//! worst violation of a margin; [`counts`] multiplies forward by backward; [`Search`] goes forward with [`Max`] on a beam,
+//! block by block. Where a graph is dense, its arcs are gone through as a matrix.
 
+mod arc_counts;
 mod beam;
 mod cost;
 mod counts;
+mod dense;
 mod plan;
+mod rows;
 mod segments;
 mod semiring;
 mod trellis;
@@ -24,11 +28,14 @@ mod viterbi;
 pub use beam::{BeamOptions, BeamRetry, Search, search_widening};
 pub use cost::add_cost;
 pub use counts::{Counts, counts, path_counts};
-pub use plan::{Plan, PlanOptions, Step};
+pub use plan::{Plan, PlanOptions};
+pub use rows::{Rows, Step};
 pub use segments::{SegmentSpan, segments};
-pub use semiring::{LogSum, Max, Semiring};
+pub use semiring::{Frames, LogSum, Max, Semiring};
 pub use trellis::{Trellis, backward, forward};
 pub use viterbi::{Path, labelled_path, path_score, viterbi};
 
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod reference;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::rows::{Rows, Step};
 use crate::emission::Emissions;
 use crate::graph::{Boundary, Graph, Weights};
 use crate::symbols::{StateId, TransitionId};
@@ -17,47 +18,17 @@ pub struct PlanOptions {
     pub insertion_penalty: f32,
 }
 
-/// One term of a sum: the state at the other side of an arc, or at the edge of the utterance, and what that step scores.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
-    /// The other state.
-    pub state: StateId,
-    /// Weight, fixed part and insertion penalty, natural log.
-    pub score: f32,
-}
-
-/// Arcs in rows by the state on one side.
-#[derive(Debug, Clone)]
-pub(super) struct Rows {
-    first: Vec<u32>,
-    pub(super) steps: Vec<Step>,
-}
-
-impl Rows {
-    fn new(rows: impl ExactSizeIterator<Item = impl Iterator<Item = Step>>, arcs: usize) -> Self {
-        let mut first = Vec::with_capacity(rows.len() + 1);
-        let mut steps = Vec::with_capacity(arcs);
-        first.push(0);
-        for row in rows {
-            steps.extend(row);
-            first.push(steps.len() as u32);
-        }
-        Self { first, steps }
-    }
-
-    /// The arcs on this side of `state`, by ascending other state.
-    pub(super) fn row(&self, state: usize) -> &[Step] {
-        &self.steps[self.first[state] as usize..self.first[state + 1] as usize]
-    }
-}
-
 /// A graph and its weights, laid out for the recursion: contiguous rows of scored arcs by target and by source.
 ///
-/// Immutable; build it once per graph and weights and share it between utterances and threads.
+/// Build it once per graph, share it between utterances and threads, and [reweigh](Plan::reweigh) it when the weights change.
 #[derive(Debug, Clone)]
 pub struct Plan {
     graph: Arc<Graph>,
+    options: PlanOptions,
+    /// The pdf of each state.
     pub(super) pdfs: Vec<u32>,
+    /// Whether state s reads pdf s.
+    pub(super) own_pdfs: bool,
     pub(super) incoming: Rows,
     pub(super) outgoing: Rows,
     pub(super) starts: Vec<Step>,
@@ -73,49 +44,53 @@ impl Plan {
     /// [`Error::Shape`] when there is not one weight for each of the graph's transitions; [`Error::Other`] when a step
     /// would score NaN or more than 1e30.
     pub fn new(graph: &Arc<Graph>, weights: &Weights, options: &PlanOptions) -> Result<Self> {
+        let unscored = |state: StateId| Step { state, score: 0.0 };
+        let edge = |ends: &[Boundary]| ends.iter().map(|end| unscored(end.state)).collect();
+        let by_source = |s| graph.arcs(s).iter().map(|arc| unscored(arc.to));
+        let by_target = |s| graph.incoming(s).iter().map(|&at| unscored(graph.source(at as usize)));
+        let states = || (0..graph.len()).map(StateId::from_index);
+        let pdfs: Vec<u32> = graph.states().iter().map(|state| state.pdf.0).collect();
+        let mut plan = Self {
+            own_pdfs: pdfs.iter().enumerate().all(|(state, &pdf)| state == pdf as usize),
+            pdfs,
+            incoming: Rows::new(states().map(by_target), graph.arc_count()),
+            outgoing: Rows::new(states().map(by_source), graph.arc_count()),
+            starts: edge(graph.starts()),
+            finals: edge(graph.finals()),
+            options: *options,
+            graph: graph.clone(),
+        };
+        plan.reweigh(weights).map(|()| plan)
+    }
+
+    /// Takes other weights for the same graph: what online learners do after every sequence. Nothing is allocated but once.
+    ///
+    /// # Errors
+    /// As [`Plan::new`]; the plan then keeps the weights that it had.
+    pub fn reweigh(&mut self, weights: &Weights) -> Result<()> {
+        let graph = self.graph.clone();
         let (expected, found) = (graph.transitions(), weights.0.len());
         if found != expected {
             return Err(Error::Shape { what: "transition weights of the graph", expected, found });
         }
-        let penalty = options.insertion_penalty;
-        let score = |transition: TransitionId, fixed: f32, enters: bool| {
-            weights.get(transition) + fixed + if enters { penalty } else { 0.0 }
-        };
-        let edge = |ends: &[Boundary], enters: bool| -> Vec<Step> {
-            ends.iter().map(|e| Step { state: e.state, score: score(e.transition, e.fixed, enters) }).collect()
-        };
-        let arcs = graph.all_arcs();
-        let scores: Vec<f32> = arcs
-            .iter()
-            .enumerate()
-            .map(|(position, arc)| score(arc.transition, arc.fixed, graph.enters(graph.source(position), arc.to)))
-            .collect();
-        let by_source = |s| graph.arc_range(s).map(|at| Step { state: arcs[at].to, score: scores[at] });
-        let by_target = |s| {
-            let positions = graph.incoming(s).iter().map(|&at| at as usize);
-            positions.map(|at| Step { state: graph.source(at), score: scores[at] })
-        };
-        let states = || (0..graph.len()).map(StateId::from_index);
-        let plan = Self {
-            pdfs: graph.states().iter().map(|state| state.pdf.0).collect(),
-            incoming: Rows::new(states().map(by_target), arcs.len()),
-            outgoing: Rows::new(states().map(by_source), arcs.len()),
-            starts: edge(graph.starts(), true),
-            finals: edge(graph.finals(), false),
-            graph: graph.clone(),
-        };
-        plan.check_scores().map(|()| plan)
+        let scores = Scores { graph: &graph, weights, penalty: self.options.insertion_penalty };
+        scores.check()?;
+        self.starts.iter_mut().zip(scores.starts()).for_each(|(step, score)| step.score = score);
+        self.finals.iter_mut().zip(scores.finals()).for_each(|(step, score)| step.score = score);
+        self.outgoing.rescore(|state, row| {
+            row.iter_mut().zip(scores.arcs(state)).for_each(|(step, score)| step.score = score);
+        });
+        self.incoming.rescore(|state, row| {
+            let scored = graph.incoming(state).iter().map(|&at| self.outgoing.steps[at as usize].score);
+            row.iter_mut().zip(scored).for_each(|(step, score)| step.score = score);
+        });
+        Ok(())
     }
 
-    fn check_scores(&self) -> Result<()> {
-        let mut steps = self.outgoing.steps.iter().chain(&self.starts).chain(&self.finals);
-        match steps.find(|step| step.score.is_nan() || step.score > LARGEST_SCORE) {
-            None => Ok(()),
-            Some(Step { state, score }) => Err(Error::Other(format!(
-                "a step of the graph at state {state} scores {score}: expected a natural logarithm of 1e30 at most, check the \
-                 weights and the insertion penalty"
-            ))),
-        }
+    #[cfg(test)]
+    pub(super) fn lay_out(&mut self, layout: super::rows::Layout) {
+        self.incoming.lay_out(layout);
+        self.outgoing.lay_out(layout);
     }
 
     /// The graph that was laid out.
@@ -154,6 +129,46 @@ impl Plan {
     /// Whether a path, finished or not, has `frames` frames, whatever it scores.
     pub(super) fn reaches(&self, frames: usize) -> bool {
         reachable(&self.graph, frames).contains(&true)
+    }
+}
+
+/// What the steps of a graph score under weights.
+struct Scores<'a> {
+    graph: &'a Graph,
+    weights: &'a Weights,
+    penalty: f32,
+}
+
+impl Scores<'_> {
+    fn score(&self, transition: TransitionId, fixed: f32, penalty: f32) -> f32 {
+        self.weights.get(transition) + fixed + penalty
+    }
+
+    fn starts(&self) -> impl Iterator<Item = f32> {
+        self.graph.starts().iter().map(|start| self.score(start.transition, start.fixed, self.penalty))
+    }
+
+    fn finals(&self) -> impl Iterator<Item = f32> {
+        self.graph.finals().iter().map(|end| self.score(end.transition, end.fixed, 0.0))
+    }
+
+    /// The arcs that leave `source`, in order.
+    fn arcs(&self, source: StateId) -> impl Iterator<Item = f32> {
+        self.graph.arcs(source).iter().map(move |arc| {
+            let enters = self.penalty != 0.0 && self.graph.enters(source, arc.to);
+            self.score(arc.transition, arc.fixed, if enters { self.penalty } else { 0.0 })
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let wrong = |score: &f32| score.is_nan() || *score > LARGEST_SCORE;
+        let mut sources = (0..self.graph.len()).map(StateId::from_index);
+        let in_arcs = || sources.find_map(|source| self.arcs(source).find(wrong));
+        let Some(score) = self.starts().chain(self.finals()).find(wrong).or_else(in_arcs) else { return Ok(()) };
+        Err(Error::Other(format!(
+            "a step of the graph scores {score}: expected a natural logarithm of 1e30 at most, check the weights and the \
+             insertion penalty"
+        )))
     }
 }
 

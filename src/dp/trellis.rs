@@ -2,8 +2,9 @@
 //!
 //! A [`Plan`] and [`Emissions`] `[T x P]` come in, a score for every frame and state `[T x S]` goes out.
 
-use super::plan::{Plan, Rows, Step};
-use super::semiring::Semiring;
+use super::plan::Plan;
+use super::rows::{Rows, Step};
+use super::semiring::{Frames, Semiring};
 use crate::emission::Emissions;
 use crate::{Error, Result};
 
@@ -102,16 +103,15 @@ fn sweep<S: Semiring>(
     plan.check(emissions)?;
     let (frames, states) = (emissions.frames(), plan.graph().len());
     let mut trellis = Trellis::<S>::impossible(frames, states)?;
+    let mut spare = Vec::new();
     let mut before: Option<usize> = None;
     for frame in order {
         let (row, previous) = neighbours(&mut trellis.cells, states, frame, before);
         match previous {
             None => way.first.iter().for_each(|step| row[step.state.index()] = step.score.into()),
-            Some(previous) => {
-                row.iter_mut().enumerate().for_each(|(s, cell)| *cell = S::join(way.rows.row(s), previous))
-            }
+            Some(previous) => S::step(way.rows, Frames { previous, row: &mut *row, spare: &mut spare }),
         }
-        let Some(best) = finish_frame::<S>(row, &plan.pdfs, emissions.frame(frame)) else {
+        let Some(best) = finish_frame::<S>(row, plan, emissions.frame(frame)) else {
             return Err(plan.no_path(frames, frame));
         };
         trellis.offsets[frame] = best.into() + before.map_or(0.0, |before| trellis.offsets[before]);
@@ -138,18 +138,30 @@ fn neighbours<T>(cells: &mut [T], states: usize, frame: usize, before: Option<us
 }
 
 /// Adds the emissions of a frame and makes the cells relative to the best of them; `None` when all are impossible.
-fn finish_frame<S: Semiring>(row: &mut [S::Score], pdfs: &[u32], emissions: &[f32]) -> Option<S::Score> {
-    let impossible = S::Score::from(f32::NEG_INFINITY);
-    let mut best = impossible;
-    for (cell, &pdf) in row.iter_mut().zip(pdfs) {
-        *cell = *cell + emissions[pdf as usize].into();
-        if *cell > best {
-            best = *cell;
-        }
+fn finish_frame<S: Semiring>(row: &mut [S::Score], plan: &Plan, emissions: &[f32]) -> Option<S::Score> {
+    if plan.own_pdfs {
+        row.iter_mut().zip(emissions).for_each(|(cell, &emission)| *cell = *cell + emission.into());
+    } else {
+        row.iter_mut().zip(&plan.pdfs).for_each(|(cell, &pdf)| *cell = *cell + emissions[pdf as usize].into());
     }
+    let impossible = S::Score::from(f32::NEG_INFINITY);
+    let best = largest(row, impossible);
     if best == impossible {
         return None;
     }
     row.iter_mut().for_each(|cell| *cell = *cell - best);
     Some(best)
+}
+
+/// The largest of `values` and `lowest`.
+pub(super) fn largest<T: Copy + PartialOrd>(values: &[T], lowest: T) -> T {
+    let larger = |a: T, b: T| if b > a { b } else { a };
+    // Eight running maxima, which the compiler makes into vectors.
+    let mut best = [lowest; 8];
+    let (chunks, rest) = values.as_chunks::<8>();
+    for chunk in chunks {
+        best.iter_mut().zip(chunk).for_each(|(best, &value)| *best = larger(*best, value));
+    }
+    best.iter_mut().zip(rest).for_each(|(best, &value)| *best = larger(*best, value));
+    best.into_iter().fold(lowest, larger)
 }

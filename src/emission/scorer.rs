@@ -39,6 +39,11 @@ pub trait Scorer: Sync {
     /// Calls `add(parameter, amount)` for what the derivatives (or counts) `by_cell` `[T x P]` amount to; a parameter may come
     /// more than once, one that nothing touches does not come.
     fn differentiate(&self, input: &Self::Input, by_cell: &Matrix, add: impl FnMut(usize, f64));
+
+    /// Adds what [`Scorer::differentiate`] tells to `sums`, by parameter: the faster way when most cells are not zero.
+    fn accumulate(&self, input: &Self::Input, by_cell: &Matrix, sums: &mut [f64]) {
+        self.differentiate(input, by_cell, |parameter, amount| sums[parameter] += amount);
+    }
 }
 
 /// Weights for pairs of a sparse feature and a pdf, those pairs only that were listed.
@@ -52,7 +57,8 @@ pub struct SparseScorer {
 }
 
 impl SparseScorer {
-    /// A parameter for every pair of `features` features and `pdfs` pdfs.
+    /// A parameter for every pair of `features` features and `pdfs` pdfs: what a hidden Markov model needs, in which a pair that
+    /// was never seen is impossible and not merely without a say.
     ///
     /// # Errors
     /// [`Error::Other`] when there would be more than 2^32 parameters.
@@ -129,8 +135,34 @@ impl SparseScorer {
         self.first.len() - 1
     }
 
-    fn row(&self, feature: u32) -> std::ops::Range<usize> {
-        self.first[feature as usize] as usize..self.first[feature as usize + 1] as usize
+    /// Whether every pair of a feature and a pdf has a parameter.
+    pub fn is_full(&self) -> bool {
+        self.pdf.len() == self.features() * self.pdfs
+    }
+
+    fn row(&self, feature: u32) -> Option<std::ops::Range<usize>> {
+        let end = *self.first.get(feature as usize + 1)? as usize;
+        Some(self.first[feature as usize] as usize..end)
+    }
+
+    /// Adds the weights of one feature to the `sums` by pdf.
+    fn add_row(&self, parameters: &[f64], (feature, value): (u32, f32), sums: &mut [f64]) -> Result<()> {
+        let Some(row) = self.row(feature) else {
+            let (expected, found) = (self.features(), feature as usize + 1);
+            return Err(Error::Shape { what: "features of a linear scorer", expected, found });
+        };
+        // No share of a weight of minus infinity is nothing, and not NaN.
+        if value == 0.0 {
+            return Ok(());
+        }
+        let (pdfs, weights) = (&self.pdf[row.clone()], &parameters[row]);
+        if weights.len() == sums.len() {
+            // Every pdf, in order.
+            sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += f64::from(value) * weight);
+        } else {
+            pdfs.iter().zip(weights).for_each(|(&pdf, weight)| sums[pdf as usize] += f64::from(value) * weight);
+        }
+        Ok(())
     }
 }
 
@@ -159,10 +191,8 @@ impl Scorer for SparseScorer {
         for frame in 0..input.frames() {
             sums.fill(0.0);
             let (features, values) = input.frame(frame);
-            for (&feature, &value) in features.iter().zip(values) {
-                let row = self.row(feature);
-                let pairs = self.pdf[row.clone()].iter().zip(&parameters[row]);
-                pairs.for_each(|(&pdf, weight)| sums[pdf as usize] += f64::from(value) * weight);
+            for pair in features.iter().copied().zip(values.iter().copied()) {
+                self.add_row(parameters, pair, &mut sums)?;
             }
             scores.row_mut(frame).iter_mut().zip(&sums).for_each(|(score, sum)| *score = *sum as f32);
         }
@@ -176,11 +206,28 @@ impl Scorer for SparseScorer {
             }
             let (features, values) = input.frame(frame);
             for (&feature, &value) in features.iter().zip(values) {
-                for parameter in self.row(feature) {
+                for parameter in self.row(feature).into_iter().flatten() {
                     let cell = cells[self.pdf[parameter] as usize];
                     if cell != 0.0 {
                         add(parameter, f64::from(value) * f64::from(cell));
                     }
+                }
+            }
+        }
+    }
+
+    fn accumulate(&self, input: &SparseFrames, by_cell: &Matrix, sums: &mut [f64]) {
+        let mut wide = vec![0.0; self.pdfs];
+        for (frame, cells) in by_cell.iter_rows().enumerate() {
+            wide.iter_mut().zip(cells).for_each(|(wide, &cell)| *wide = f64::from(cell));
+            let (features, values) = input.frame(frame);
+            for (&feature, &value) in features.iter().zip(values) {
+                let Some(row) = self.row(feature) else { continue };
+                let (pdfs, sums) = (&self.pdf[row.clone()], &mut sums[row]);
+                if sums.len() == wide.len() {
+                    sums.iter_mut().zip(&wide).for_each(|(sum, cell)| *sum += f64::from(value) * cell);
+                } else {
+                    sums.iter_mut().zip(pdfs).for_each(|(sum, &pdf)| *sum += f64::from(value) * wide[pdf as usize]);
                 }
             }
         }
@@ -240,6 +287,14 @@ impl Scorer for FrameScorer {
             }
         }
     }
+
+    fn accumulate(&self, input: &Matrix, by_cell: &Matrix, sums: &mut [f64]) {
+        for (values, cells) in input.iter_rows().zip(by_cell.iter_rows()) {
+            for (&value, row) in values.iter().chain(&[1.0]).zip(sums.chunks_exact_mut(self.pdfs)) {
+                row.iter_mut().zip(cells).for_each(|(sum, &cell)| *sum += f64::from(value) * f64::from(cell));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -267,6 +322,10 @@ mod tests {
         };
         let mut gradient = vec![0.0; scorer.parameters()];
         scorer.differentiate(input, &cells, |parameter, amount| gradient[parameter] += amount);
+        let mut sums = vec![1.0; scorer.parameters()];
+        scorer.accumulate(input, &cells, &mut sums);
+        let same = sums.iter().zip(&gradient).all(|(sum, slope)| (sum - 1.0 - slope).abs() < 1e-12);
+        assert!(same, "{sums:?} {gradient:?}");
         for (parameter, slope) in gradient.iter().enumerate() {
             let mut moved = parameters.clone();
             moved[parameter] += 1.0;

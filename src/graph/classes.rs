@@ -8,7 +8,7 @@ use crate::Result;
 use crate::symbols::{SymbolId, SymbolTable};
 
 /// More symbols than any label set has; keeps the square of them within memory.
-const MOST_SYMBOLS: usize = 4096;
+pub(super) const MOST_SYMBOLS: usize = 4096;
 
 /// More combinations of values than the variables of one rule have; keeps their product within memory.
 const MOST_COMBINATIONS: usize = 1_000_000;

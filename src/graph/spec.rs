@@ -52,7 +52,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc as Shared;
 
-use super::classes::Names;
+use super::classes::{MOST_SYMBOLS, Names};
 use super::file::GraphFile;
 use super::rules::{self, Successors};
 use super::source::Source;
@@ -116,6 +116,38 @@ impl GraphSpec {
         Self::from_source(Source::new(path, text))
     }
 
+    /// The graph without a file in which each of `symbols` lasts one frame and may begin, follow every one, and end. Its text
+    /// is empty; names may be anything.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when there is no symbol, or more than a graph may have.
+    pub fn unrestricted(symbols: SymbolTable) -> Result<Self> {
+        if symbols.is_empty() || symbols.len() > MOST_SYMBOLS {
+            let found = symbols.len();
+            return Err(Error::Other(format!(
+                "{found} different symbols: a graph has at least 1 and at most {MOST_SYMBOLS}"
+            )));
+        }
+        let all: Vec<SymbolId> = symbols.ids().collect();
+        let topologies = vec![Topology::ONE_FRAME; all.len()];
+        let successors: Successors = vec![all.iter().map(|&to| (to, 0.0)).collect(); all.len()];
+        let parameters = Transitions::new(&topologies, [&all, &all], &successors);
+        Ok(Self {
+            source: Source::new(Path::new("unrestricted graph"), ""),
+            name: String::new(),
+            symbols: Shared::new(symbols),
+            first_pdf: (0..=all.len()).collect(),
+            topologies,
+            starts: all.clone(),
+            ends: all,
+            successors,
+            optional: vec![],
+            lm: None,
+            size_at: 0,
+            parameters,
+        })
+    }
+
     fn from_source(source: Source) -> Result<Self> {
         let file = GraphFile::read(&source)?;
         let names = Names::read(&source, &file)?;
@@ -149,7 +181,7 @@ impl GraphSpec {
         self.source.error(self.size_at, reason)
     }
 
-    /// The file's text, to keep it with a model.
+    /// The file's text, to keep it with a model; empty for [`GraphSpec::unrestricted`].
     pub fn text(&self) -> &str {
         &self.source.text
     }

@@ -19,6 +19,9 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// One pdf that lasts one frame: a symbol a frame, as tags are.
+    pub(super) const ONE_FRAME: Self = Self { states: 1, min_frames: 1, self_loop: None };
+
     /// Pdfs of the symbol.
     pub fn states(&self) -> usize {
         self.states

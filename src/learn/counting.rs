@@ -1,14 +1,18 @@
 //! A hidden Markov model by counts: how often each transition was taken, made into probabilities.
 //!
-//! In: counts by [`TransitionId`], of labelled paths or expected ones. Out: [`Weights`]. The transitions that leave one
-//! position of a symbol form a row, one distribution, and so do the starts:
+//! In: counts by [`TransitionId`], of labelled paths or expected ones, or a whole [`Problem`]. Out: [`Weights`], or the
+//! parameters of a linear model. The transitions that leave one position of a symbol form a row, one distribution, the end
+//! among them, and so do the starts, and what a pdf emits:
 //!
 //! ```text
-//! w(s -> r) = log (count(s -> r) / sum_q count(s -> q))
+//! w(s -> r)    = log (count(s -> r) / sum_q count(s -> q))
+//! weight[f, k] = log (count(f, k) / sum_e count(e, k))
 //! ```
 
 use std::collections::BTreeMap;
 
+use super::problem::Problem;
+use crate::emission::{Scorer, SparseScorer};
 use crate::error::require;
 use crate::graph::{GraphSpec, TransitionRole, Weights};
 use crate::symbols::{SymbolId, TransitionId};
@@ -24,6 +28,8 @@ pub struct TransitionRows {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Row {
+    /// As messages call it.
+    name: String,
     /// The self-loop, where the position has one.
     dwell: Option<TransitionId>,
     /// What goes elsewhere.
@@ -50,7 +56,7 @@ impl TransitionRows {
                 }
                 TransitionRole::Start { .. } => (None, false),
             };
-            let row = rows.entry(source).or_default();
+            let row = rows.entry(source).or_insert_with(|| Row { name: name(spec, source), ..Row::default() });
             match dwells {
                 true => row.dwell = Some(transition),
                 false => row.leave.push(transition),
@@ -59,20 +65,32 @@ impl TransitionRows {
         Self { transitions: spec.transitions(), rows: rows.into_values().collect() }
     }
 
-    /// Every row normalised, `smoothing` (above 0) added to each count.
+    /// Every row normalised, `smoothing` (0 or more) added to each count.
+    ///
+    /// Without smoothing, what was not seen gets minus infinity, in a row without any count everything.
     ///
     /// # Errors
-    /// [`Error::Shape`] when `counts` are of another graph file; [`Error::Setting`] when `smoothing` is not above 0, which would
-    /// make what was not seen impossible: impossible is what the graph has no arc for.
+    /// [`Error::Shape`] when `counts` are of another graph file; [`Error::Setting`] when `smoothing` is negative or not a number.
     pub fn normalise(&self, counts: &[f64], smoothing: f64) -> Result<Weights> {
         self.check(counts.len())?;
-        require(smoothing.is_finite() && smoothing > 0.0, "smoothing", smoothing, "a count above 0")?;
+        check_smoothing(smoothing)?;
         let mut weights = Weights(vec![0.0; self.transitions]);
         for row in &self.rows {
             let total: f64 = row.all().map(|transition| counts[transition] + smoothing).sum();
-            row.all().for_each(|t| weights.0[t] = ((counts[t] + smoothing) / total).ln() as f32);
+            row.all().for_each(|t| weights.0[t] = log_share(counts[t] + smoothing, total) as f32);
         }
         Ok(weights)
+    }
+
+    /// Whether the weights of every row are logarithms of probabilities that sum to one.
+    ///
+    /// # Errors
+    /// [`Error::Other`] naming the first row that does not, and its sum; [`Error::Shape`] when `weights` are of another graph
+    /// file.
+    pub fn check_sums(&self, weights: &Weights) -> Result<()> {
+        self.check(weights.0.len())?;
+        let sum = |row: &Row| row.all().map(|transition| f64::from(weights.0[transition]).exp()).sum();
+        self.rows.iter().try_for_each(|row| check_sum(&row.name, sum(row)))
     }
 
     /// New self-loop probabilities; what a symbol is followed by keeps its weight.
@@ -117,6 +135,110 @@ impl TransitionRows {
 
 const LEAST_COUNT: f64 = 5.0;
 const LEAST_PROBABILITY: f64 = 0.01;
+
+/// What a row of transitions is called.
+fn name(spec: &GraphSpec, source: Option<(SymbolId, usize)>) -> String {
+    match source {
+        None => "starts".to_owned(),
+        Some((symbol, position)) if spec.topology(symbol).min_frames() > 1 => {
+            format!("transitions from {}, frame {}", spec.symbols().name(symbol), position + 1)
+        }
+        Some((symbol, _)) => format!("transitions from {}", spec.symbols().name(symbol)),
+    }
+}
+
+/// The parameters of a hidden Markov model in the layout of a CRF's: relative frequencies on the right paths of `problem`, with
+/// `smoothing` (0 or more) added to each count, as natural logarithms.
+///
+/// `rows` are those of the problem's graph file. A token with several features scores the product of what each of them says (naive
+/// Bayes). Without smoothing, what was not seen is impossible; a feature that has no number (unknown in training) says nothing.
+///
+/// # Errors
+/// [`Error::Other`] when the scorer has not every pair of a feature and a pdf ([`SparseScorer::all`]), since a missing pair scores
+/// 0, a probability of one; when features come in negative amounts. As [`TransitionRows::normalise`] and
+/// [`Problem::right_counts`].
+pub fn hmm(rows: &TransitionRows, problem: &Problem<'_, SparseScorer>, smoothing: f64) -> Result<Vec<f64>> {
+    check_full(problem.scorer)?;
+    let counts = problem.right_counts()?;
+    let (emissions, transitions) = counts.split_at(problem.scorer.parameters());
+    let weights = rows.normalise(transitions, smoothing)?;
+    let mut theta = emission_rows(problem.scorer, emissions, smoothing)?;
+    theta.extend(weights.0.iter().map(|&weight| f64::from(weight)));
+    Ok(theta)
+}
+
+/// Whether `theta` is that of a hidden Markov model: each row of transitions, and what each pdf emits, sums to one in probability.
+///
+/// # Errors
+/// [`Error::Other`] naming the row and its sum; [`Error::Shape`] when `theta` is of another problem. As [`hmm`], when the scorer has
+/// not every pair.
+pub fn check_probabilities(spec: &GraphSpec, scorer: &SparseScorer, theta: &[f64]) -> Result<()> {
+    check_full(scorer)?;
+    let (expected, found) = (scorer.parameters() + spec.transitions(), theta.len());
+    if found != expected {
+        return Err(Error::Shape { what: "parameters", expected, found });
+    }
+    let (emissions, transitions) = theta.split_at(scorer.parameters());
+    TransitionRows::of(spec).check_sums(&Weights(transitions.iter().map(|&weight| weight as f32).collect()))?;
+    let probabilities: Vec<f64> = emissions.iter().map(|weight| weight.exp()).collect();
+    let sums = sums_by_pdf(scorer, &probabilities);
+    let names = spec.symbols().ids().flat_map(|symbol| {
+        let states = spec.topology(symbol).states();
+        (0..states).map(move |state| match states {
+            1 => format!("emissions of {}", spec.symbols().name(symbol)),
+            _ => format!("emissions of {}, state {}", spec.symbols().name(symbol), state + 1),
+        })
+    });
+    names.zip(sums).try_for_each(|(name, sum)| check_sum(&name, sum))
+}
+
+/// What each pdf emits, normalised.
+fn emission_rows(scorer: &SparseScorer, counts: &[f64], smoothing: f64) -> Result<Vec<f64>> {
+    if let Some(bad) = counts.iter().find(|count| **count < 0.0) {
+        let reason = format!("a feature was counted {bad} times: a hidden Markov model needs features of 0 or more");
+        return Err(Error::Other(reason));
+    }
+    let smoothed: Vec<f64> = counts.iter().map(|count| count + smoothing).collect();
+    let totals = sums_by_pdf(scorer, &smoothed);
+    let share = |(parameter, &count)| log_share(count, totals[scorer.pdf(parameter).index()]);
+    Ok(smoothed.iter().enumerate().map(share).collect())
+}
+
+fn sums_by_pdf(scorer: &SparseScorer, values: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; scorer.pdfs()];
+    values.iter().enumerate().for_each(|(parameter, value)| sums[scorer.pdf(parameter).index()] += value);
+    sums
+}
+
+/// log (count / total); minus infinity for no count, whatever the total.
+fn log_share(count: f64, total: f64) -> f64 {
+    if count == 0.0 { f64::NEG_INFINITY } else { (count / total).ln() }
+}
+
+/// A row of rounded probabilities may miss one by this much.
+const ROUNDING: f64 = 1e-3;
+
+fn check_sum(row: &str, sum: f64) -> Result<()> {
+    match (sum - 1.0).abs() <= ROUNDING {
+        true => Ok(()),
+        false => Err(Error::Other(format!("{row}: the probabilities sum to {sum:.4}, expected 1"))),
+    }
+}
+
+fn check_smoothing(smoothing: f64) -> Result<()> {
+    require(smoothing.is_finite() && smoothing >= 0.0, "smoothing", smoothing, "a count, 0 or more")
+}
+
+fn check_full(scorer: &SparseScorer) -> Result<()> {
+    let every = scorer.features() * scorer.pdfs();
+    match scorer.is_full() {
+        true => Ok(()),
+        false => Err(Error::Other(format!(
+            "a hidden Markov model scores every pair of a feature and a tag, {every} of them: the scorer has {} only",
+            scorer.parameters()
+        ))),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -199,10 +321,11 @@ self_loop = 0.75
     }
 
     #[test]
-    fn counts_of_another_graph_and_no_smoothing_are_refused() {
+    fn counts_of_another_graph_and_negative_smoothing_are_refused() {
         let rows = TransitionRows::of(&spec());
         assert!(rows.normalise(&[1.0], 1.0).is_err());
-        assert!(rows.normalise(&vec![1.0; spec().transitions()], 0.0).is_err());
+        assert!(rows.normalise(&vec![1.0; spec().transitions()], -0.1).is_err());
+        assert!(rows.normalise(&vec![1.0; spec().transitions()], f64::NAN).is_err());
         assert!(rows.dwell(&[1.0], &spec().initial_weights()).is_err());
     }
 }

@@ -13,13 +13,17 @@
 //! Right is a labelled path y, or every alignment of a transcript: then F(x, y) is log Z over the transcript graph with its
 //! expected counts (the first two: maximum mutual information), or its best path (the other two).
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
-use crate::dp::{Counts, Plan, add_cost, counts, path_counts, path_score, viterbi};
+use crate::dp::{Counts, Path, Plan, add_cost, counts, path_counts, path_score, viterbi};
 use crate::emission::Emissions;
+use crate::graph::Graph;
 use crate::symbols::{StateId, SymbolId};
 
 /// What a labelling that is wrong in some frames should lose by, at least: `per_frame` for each of them.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct HammingCost {
     /// Cost of a frame with another symbol than the right one.
     pub per_frame: f32,
@@ -28,7 +32,8 @@ pub struct HammingCost {
 }
 
 /// What the Hamming cost counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CostUnit {
     /// Frames: long sequences may cost more.
     Frames,
@@ -49,6 +54,20 @@ impl HammingCost {
             CostUnit::Frames => self.per_frame,
             CostUnit::Share => self.per_frame / frames.max(1) as f32,
         }
+    }
+
+    /// cost(y, y') of the path `found` where `right` is right: what [`add_cost`] adds along it, without rounding.
+    ///
+    /// # Panics
+    /// When a state is not one of the graph's.
+    pub fn between(&self, graph: &Graph, right: &[StateId], found: &[StateId]) -> f64 {
+        let is_wrong = |(right, found): (&StateId, &StateId)| {
+            let (symbol, found) = (graph.state(*right).symbol, graph.state(*found));
+            let reads = || graph.states().iter().any(|state| state.symbol == symbol && state.pdf == found.pdf);
+            symbol != found.symbol && !reads()
+        };
+        let wrong = right.iter().zip(found).filter(|&pair| is_wrong(pair)).count();
+        f64::from(self.of_frame(right.len())) * wrong as f64
     }
 }
 
@@ -82,12 +101,17 @@ pub struct Objective {
     pub loss: f64,
     /// The derivatives of the loss by emission cells `[T x P]` and by transition weights.
     pub gradient: Counts,
+    /// The path that was held against the right answer, where the criterion looks for one: [`Criterion::Perceptron`] and
+    /// [`Criterion::Margin`].
+    pub rival: Option<Vec<StateId>>,
 }
 
 /// One side of the difference.
 struct Side {
     score: f64,
     counts: Counts,
+    /// The path that was counted, when it was only one.
+    path: Option<Vec<StateId>>,
 }
 
 impl Criterion {
@@ -128,25 +152,28 @@ impl Right<'_> {
             Self::Path(states) => Ok((one(full, emissions, states)?, symbols(full, states))),
             Self::Graph(plan) => {
                 let path = viterbi(plan, emissions)?;
-                let counts = path_counts(plan, &path.states);
-                Ok((Side { score: path.score, counts }, symbols(plan, &path.states)))
+                let symbols = symbols(plan, &path.states);
+                Ok((of_path(plan, path), symbols))
             }
         }
     }
 }
 
 fn one(plan: &Plan, emissions: &Emissions, states: &[StateId]) -> Result<Side> {
-    Ok(Side { score: path_score(plan, emissions, states)?, counts: path_counts(plan, states) })
+    Ok(Side { score: path_score(plan, emissions, states)?, counts: path_counts(plan, states), path: None })
 }
 
 fn all(plan: &Plan, emissions: &Emissions) -> Result<Side> {
     let (score, counts) = counts(plan, emissions)?;
-    Ok(Side { score, counts })
+    Ok(Side { score, counts, path: None })
 }
 
 fn best(plan: &Plan, emissions: &Emissions) -> Result<Side> {
-    let path = viterbi(plan, emissions)?;
-    Ok(Side { score: path.score, counts: path_counts(plan, &path.states) })
+    viterbi(plan, emissions).map(|path| of_path(plan, path))
+}
+
+fn of_path(plan: &Plan, path: Path) -> Side {
+    Side { score: path.score, counts: path_counts(plan, &path.states), path: Some(path.states) }
 }
 
 /// loss = wrong - right, and so for every count.
@@ -155,7 +182,7 @@ fn difference(mut wrong: Side, right: Side) -> Objective {
     cells.for_each(|(wrong, right)| *wrong -= right);
     let transitions = wrong.counts.transitions.iter_mut().zip(&right.counts.transitions);
     transitions.for_each(|(wrong, right)| *wrong -= right);
-    Objective { loss: wrong.score - right.score, gradient: wrong.counts }
+    Objective { loss: wrong.score - right.score, gradient: wrong.counts, rival: wrong.path }
 }
 
 /// d(1 - P) = P d(-log P), with P = exp(-loss).
@@ -172,7 +199,7 @@ mod tests {
 
     use super::*;
     use crate::dp::{PlanOptions, labelled_path};
-    use crate::graph::{GraphSpec, Weights};
+    use crate::graph::{GraphBuilder, GraphSpec, State, Weights};
     use crate::matrix::Matrix;
     use crate::random::Random;
     use crate::symbols::PdfId;
@@ -300,5 +327,36 @@ self_loop = false
         cells.for_each(|(a, b)| assert!((a - b).abs() < 1e-4));
         let transitions = crf.gradient.transitions.iter().zip(&perceptron.gradient.transitions);
         transitions.for_each(|(a, b)| assert!((a - b).abs() < 1e-4));
+    }
+
+    #[test]
+    fn the_margin_is_the_cost_of_its_rival_and_how_far_that_is_ahead() {
+        let graph = Arc::new(spec().compile().unwrap());
+        for unit in [CostUnit::Frames, CostUnit::Share] {
+            let cost = HammingCost { per_frame: 1.5, unit };
+            for seed in 0..20 {
+                let scores = scores(seed);
+                let found = objective(Criterion::Margin(cost), &scores, false);
+                let (weights, cells) = scores.split_at(graph.transitions());
+                let plan = Plan::new(&graph, &Weights(weights.to_vec()), &PlanOptions::default()).unwrap();
+                let emissions = Emissions::new(Matrix::from_vec(4, 3, cells.to_vec()).unwrap()).unwrap();
+                let (rival, right) = (found.rival.unwrap(), labelled_path(&plan, &RIGHT).unwrap().states);
+                let score = |path: &[StateId]| path_score(&plan, &emissions, path).unwrap();
+                let expected = cost.between(&graph, &right, &rival) + score(&rival) - score(&right);
+                assert!((found.loss - expected).abs() < 1e-5, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pdf_that_the_right_symbol_reads_costs_nothing() {
+        let mut builder = GraphBuilder::new(Arc::new(["a", "b", "c"].into_iter().collect()), 2, 0);
+        for (symbol, pdf) in [(0, 0), (1, 0), (2, 1)] {
+            let (pdf, symbol) = (PdfId(pdf), SymbolId(symbol));
+            builder.state(State { pdf, symbol, entry: true, restarts: false, word: None });
+        }
+        let graph = builder.build().unwrap();
+        let cost = |found| HammingCost::default().between(&graph, &[StateId(0)], &[StateId(found)]);
+        assert_eq!([cost(0), cost(1), cost(2)], [0.0, 0.0, 1.0]);
     }
 }

@@ -5,7 +5,14 @@
 pub mod counting;
 pub mod criterion;
 pub mod gmm;
+pub mod gradient;
+mod iterate;
+pub mod lbfgs;
+pub mod margin;
 
 #[cfg(feature = "neural")]
 pub mod neural;
+pub mod online;
 pub mod problem;
+#[cfg(test)]
+mod toy;

@@ -7,14 +7,16 @@
 //! theta = (weight[f, k] for all pairs, w(transition) for all transitions)      F(x, y) = theta . Phi(x, y)
 //! ```
 
+use std::fmt;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::criterion::{Criterion, Objective, Right};
-use crate::dp::{Counts, Path, Plan, PlanOptions, labelled_path, path_counts, viterbi};
+use crate::dp::{Counts, Path, Plan, PlanOptions, labelled_path, path_counts, path_score, viterbi};
 use crate::emission::{Emissions, Scorer};
 use crate::graph::{Graph, Weights};
+use crate::matrix::Matrix;
 use crate::symbols::{PdfId, StateId};
 use crate::{Error, Result};
 
@@ -81,14 +83,24 @@ impl<S: Scorer> Problem<'_, S> {
     /// Loss and gradient by scores of one example under `theta`, whose transitions are laid out in `plan`.
     ///
     /// # Errors
-    /// As [`Criterion::objective`].
+    /// As [`Criterion::objective`], with the name of the example; [`Error::Diverged`] (of epoch 0: which one it is, only the
+    /// learner knows) when a score or the loss is not a finite number.
     pub fn of_example(
         &self,
         (plan, theta): (&Plan, &[f64]),
         example: &Example<S::Input>,
         criterion: Criterion,
     ) -> Result<Objective> {
-        criterion.objective(plan, Right::Path(&example.path), &self.emissions(theta, &example.input)?)
+        let diverged = |loss| Error::Diverged { epoch: 0, utterances: example.name.clone(), loss };
+        let objective = self
+            .emissions(theta, &example.input)
+            .and_then(|emissions| criterion.objective(plan, Right::Path(&example.path), &emissions));
+        match objective {
+            Ok(objective) if objective.loss.is_finite() => Ok(objective),
+            Ok(objective) => Err(diverged(objective.loss)),
+            Err(Error::NotFinite { .. }) => Err(diverged(f64::INFINITY)),
+            Err(error) => Err(Error::Other(format!("{}: {error}", example.name))),
+        }
     }
 
     /// Calls `add(parameter, amount)` for what `counts` (or their differences) of `input` amount to: Phi(x, y) of a path's counts.
@@ -96,6 +108,13 @@ impl<S: Scorer> Problem<'_, S> {
         self.scorer.differentiate(input, &counts.occupancy, &mut add);
         let transitions = counts.transitions.iter().enumerate().filter(|(_, count)| **count != 0.0);
         transitions.for_each(|(transition, &count)| add(self.scorer.parameters() + transition, count));
+    }
+
+    /// Adds what [`Problem::differentiate`] tells to `sums`, by parameter.
+    fn accumulate(&self, input: &S::Input, counts: &Counts, sums: &mut [f64]) {
+        let (emissions, transitions) = sums.split_at_mut(self.scorer.parameters());
+        self.scorer.accumulate(input, &counts.occupancy, emissions);
+        transitions.iter_mut().zip(&counts.transitions).for_each(|(sum, count)| *sum += count);
     }
 
     /// The sum of the losses of all examples; their gradient is added to `gradient`.
@@ -110,7 +129,7 @@ impl<S: Scorer> Problem<'_, S> {
             for example in examples {
                 let of_example = self.of_example((&plan, theta), example, criterion)?;
                 loss += of_example.loss;
-                self.differentiate(&example.input, &of_example.gradient, |parameter, d| sum[parameter] += d);
+                self.accumulate(&example.input, &of_example.gradient, &mut sum);
             }
             Ok((loss, sum))
         };
@@ -121,6 +140,23 @@ impl<S: Scorer> Problem<'_, S> {
             gradient.iter_mut().zip(sum).for_each(|(total, d)| *total += d);
         }
         Ok(total)
+    }
+
+    /// How much each parameter could be used: the sum over frames of its squared feature, whatever the label; for a transition the
+    /// number of frames. The curvature of the log-likelihood is a share of it.
+    pub fn uses(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.scorer.parameters()];
+        let mut frames = 0;
+        for example in self.examples {
+            let of_example = self.scorer.frames(&example.input);
+            let every = Matrix::from_vec(of_example, self.scorer.pdfs(), vec![1.0; of_example * self.scorer.pdfs()]);
+            let every = every.expect("a cell for each frame and pdf");
+            self.scorer
+                .differentiate(&example.input, &every, |parameter, feature| sums[parameter] += feature * feature);
+            frames += of_example;
+        }
+        sums.resize(self.parameters(), frames as f64);
+        sums
     }
 
     /// How often each parameter is used on the right paths: all that an HMM by counts looks at.
@@ -138,6 +174,56 @@ impl<S: Scorer> Problem<'_, S> {
     }
 }
 
+/// An example that cannot be learnt from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// As messages call it.
+    pub name: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is left out: {}", self.name, self.reason)
+    }
+}
+
+/// Takes out of `examples` those that no learner can use: without frames, with a feature that is not a finite number or of
+/// another dimension, or with a path that is not a legal one of their length.
+///
+/// # Errors
+/// [`Error::Other`] naming the first when none is left; as [`Plan::new`].
+pub fn leave_out<S: Scorer>(
+    graph: &Arc<Graph>,
+    scorer: &S,
+    examples: &mut Vec<Example<S::Input>>,
+) -> Result<Vec<LeftOut>> {
+    let zeros = vec![0.0; scorer.parameters()];
+    let plan = Plan::new(graph, &Weights(vec![0.0; graph.transitions()]), &PlanOptions::default())?;
+    let mut left_out = Vec::new();
+    examples.retain(|example| {
+        let fault = match scorer.frames(&example.input) {
+            0 => Some("it has no frames".to_owned()),
+            // A feature that is not finite makes NaN of a weight of zero.
+            _ => scorer
+                .emissions(&zeros, &example.input)
+                .and_then(|emissions| path_score(&plan, &emissions, &example.path))
+                .err()
+                .map(|error| match error {
+                    Error::NotFinite { frame, .. } => Error::NotFinite { what: "features", frame }.to_string(),
+                    other => other.to_string(),
+                }),
+        };
+        left_out.extend(fault.iter().map(|reason| LeftOut { name: example.name.clone(), reason: reason.clone() }));
+        fault.is_none()
+    });
+    match left_out.first() {
+        Some(first) if examples.is_empty() => Err(Error::Other(format!("no example is left to learn from: {first}"))),
+        _ => Ok(left_out),
+    }
+}
+
 /// The path that reads the pdf of each label, to make an [`Example`] of; `plan` has finite weights, whatever they are.
 ///
 /// # Errors
@@ -151,3 +237,6 @@ pub fn path_of(plan: &Plan, labels: &[PdfId]) -> Result<Vec<StateId>> {
         other => other,
     })
 }
+
+#[cfg(test)]
+pub(super) mod tests;

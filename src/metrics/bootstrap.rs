@@ -52,7 +52,8 @@ fn rate_of(drawn: &[usize], speakers: &[EditCounts]) -> Option<f64> {
     (total.reference > 0).then(|| total.rate())
 }
 
-fn interval(
+/// The interval of what `statistic` says of the speakers drawn, where it says anything.
+pub(super) fn interval(
     speakers: usize,
     options: &BootstrapOptions,
     statistic: impl Fn(&[usize]) -> Option<f64>,

@@ -2,7 +2,7 @@
 //!
 //! In come references and what was decoded or aligned; out go error rates with 95 % intervals by speaker, the confusions
 //! behind them, and boundary distances in milliseconds. Scoring rules that change a number (what is dropped, what is
-//! folded) are part of the report.
+//! folded) are part of the report. Tags of text are scored token by token, and entity by entity.
 
 mod bootstrap;
 mod boundary;
@@ -10,6 +10,8 @@ mod confusions;
 mod edit;
 mod report;
 mod score;
+mod tag_report;
+mod tags;
 
 pub use bootstrap::{BootstrapOptions, Interval, difference_interval, rate_interval};
 pub use boundary::BoundaryErrors;
@@ -17,3 +19,7 @@ pub use confusions::{Confusions, EditKind};
 pub use edit::{AlignedPair, EditCounts, Edits, align, align_slots};
 pub use report::{Comparison, LabelNotes, ScoreReport, SpeakerScore, compare};
 pub use score::{Hypotheses, Reference, ReferenceSlots, ScoreOptions, Transcript, score};
+pub use tags::{
+    Entity, EntityCounts, EntityReport, TagComparison, TagCounts, TagPair, TagReport, TagScoreOptions, compare_tags,
+    entities, score_tags,
+};

@@ -274,10 +274,20 @@ pub fn compare(first: &ScoreReport, second: &ScoreReport) -> Result<Comparison> 
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [first, second] = [self.first, self.second].map(|rate| 100.0 * rate);
-        write!(f, "PER {first:.2} % against {second:.2} %: {:+.2} points", first - second)?;
-        let Some(Interval { low, high }) = self.interval else { return writeln!(f, ", no interval") };
-        let verdict = if low > 0.0 || high < 0.0 { "is not in it" } else { "is in it: it may be chance" };
-        writeln!(f, ", paired 95 % interval {:+.2} to {:+.2}; zero {verdict}", 100.0 * low, 100.0 * high)
+        write_difference(f, "PER", [self.first, self.second], self.interval)
     }
+}
+
+/// A line on two systems' rates, and the paired interval of their difference.
+pub(super) fn write_difference(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    rates: [f64; 2],
+    interval: Option<Interval>,
+) -> fmt::Result {
+    let [first, second] = rates.map(|rate| 100.0 * rate);
+    write!(f, "{what} {first:.2} % against {second:.2} %: {:+.2} points", first - second)?;
+    let Some(Interval { low, high }) = interval else { return writeln!(f, ", no interval") };
+    let verdict = if low > 0.0 || high < 0.0 { "is not in it" } else { "is in it: it may be chance" };
+    writeln!(f, ", paired 95 % interval {:+.2} to {:+.2}; zero {verdict}", 100.0 * low, 100.0 * high)
 }

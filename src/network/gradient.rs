@@ -1,8 +1,8 @@
 //! The gradient of any criterion on a network's scores: forward, the criterion, backward.
 
-use candle_core::{Device, Tensor};
+use candle_core::{Device, Tensor, Var};
 
-use super::layers::Rows;
+use super::layers::{InputGradient, Rows};
 use super::operation::{NetworkOp, Surrogate, with_values};
 use super::params::cut;
 use super::splice::Segments;
@@ -34,7 +34,43 @@ impl Network {
         criterion: &mut impl Criterion,
         dropout: Option<&Random>,
     ) -> Result<Vec<Vec<f32>>> {
-        let scores = self.tracked_scores(utterances, dropout)?;
+        let rows = self.laid_out(utterances)?;
+        Ok(self.differentiated(rows, (criterion, dropout), InputGradient::Unwanted)?.0)
+    }
+
+    /// As [`Network::gradient`], and the gradient by the frames of each utterance `[T x D]`: what an embedding under the network
+    /// learns from. A frame that several rows see, or that pads the edges, gets the sum of its gradients.
+    ///
+    /// # Errors
+    /// As of [`Network::gradient`].
+    pub fn gradient_with_inputs(
+        &self,
+        utterances: &[Matrix],
+        criterion: &mut impl Criterion,
+        dropout: Option<&Random>,
+    ) -> Result<(Vec<Vec<f32>>, Vec<Matrix>)> {
+        let rows = self.laid_out(utterances)?;
+        let padded: Vec<usize> = rows.segments.iter().map(|(_, rows)| rows * self.dims.input).collect();
+        let (gradient, by_frames) = self.differentiated(rows, (criterion, dropout), InputGradient::Wanted)?;
+        let each = utterances.iter().zip(cut(&by_frames, &padded));
+        Ok((gradient, each.map(|(frames, by_padded)| self.by_frames(frames.rows(), by_padded)).collect()))
+    }
+
+    /// The gradients by every parameter and, if that is wanted, by the padded frames.
+    fn differentiated(
+        &self,
+        Rows { values, segments }: Rows,
+        (criterion, dropout): (&mut impl Criterion, Option<&Random>),
+        by_frames: InputGradient,
+    ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
+        let shape = (segments.rows(), self.dims.input);
+        let frames = Tensor::from_vec(values, shape, &Device::Cpu).map_err(refused)?;
+        let frames = match by_frames {
+            InputGradient::Wanted => Var::from_tensor(&frames).map_err(refused)?.into_inner(),
+            InputGradient::Unwanted => frames,
+        };
+        let operation = NetworkOp::new(&self.plan, (self.parameters.lengths(), segments), dropout);
+        let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
         let mut wanted = self.to_matrix(&scores)?;
         criterion.differentiate(&mut wanted)?;
         let (expected, found) = (scores.elem_count(), wanted.rows() * wanted.cols());
@@ -44,19 +80,27 @@ impl Network {
         let loss = scores.apply_op1(Surrogate { gradient: wanted.into_vec() }).map_err(refused)?;
         drop(scores);
         let gradients = loss.backward().map_err(refused)?;
-        let gradient = gradients.get(self.parameters.variable());
-        let gradient = gradient.ok_or_else(|| Error::Network("the parameters received no gradient".into()))?;
+        let of = |tensor: &Tensor| {
+            gradients.get(tensor).ok_or_else(|| Error::Network("a variable received no gradient".into()))
+        };
         let lengths = self.parameters.lengths();
-        with_values(gradient, |flat| Ok(cut(flat, lengths).into_iter().map(<[f32]>::to_vec).collect())).map_err(refused)
+        let split = |flat: &[f32]| Ok(cut(flat, lengths).into_iter().map(<[f32]>::to_vec).collect());
+        let by_parameters = with_values(of(self.parameters.variable())?, split).map_err(refused)?;
+        let by_frames = match by_frames {
+            InputGradient::Wanted => with_values(of(&frames)?, |values| Ok(values.to_vec())).map_err(refused)?,
+            InputGradient::Unwanted => Vec::new(),
+        };
+        Ok((by_parameters, by_frames))
     }
 
-    /// The scores of `utterances`, laid one after another, recorded for a backward pass.
-    fn tracked_scores(&self, utterances: &[Matrix], dropout: Option<&Random>) -> Result<Tensor> {
-        let Rows { values, segments } = self.laid_out(utterances)?;
-        let shape = (segments.rows(), self.dims.input);
-        let frames = Tensor::from_vec(values, shape, &Device::Cpu).map_err(refused)?;
-        let operation = NetworkOp::scores(&self.plan, self.parameters.lengths(), segments).with_gradient(dropout);
-        frames.apply_op2(self.parameters.variable(), operation).map_err(refused)
+    /// The gradient by the frames `[T x D]` of an utterance from that by its padded frames.
+    fn by_frames(&self, frames: usize, by_padded: &[f32]) -> Matrix {
+        let mut sum = Matrix::zeros(frames, self.dims.input);
+        for (place, gradient) in by_padded.chunks_exact(self.dims.input).enumerate() {
+            let frame = place.saturating_sub(self.plan.left).min(frames - 1);
+            sum.row_mut(frame).iter_mut().zip(gradient).for_each(|(sum, value)| *sum += value);
+        }
+        sum
     }
 
     /// Scores `[rows x P]` as plain numbers.
@@ -66,7 +110,7 @@ impl Network {
     }
 
     /// The padded frames of `utterances`, one after another.
-    fn laid_out(&self, utterances: &[Matrix]) -> Result<Rows> {
+    pub(super) fn laid_out(&self, utterances: &[Matrix]) -> Result<Rows> {
         let padded: Vec<Matrix> = utterances.iter().map(|frames| self.padded(frames)).collect::<Result<_>>()?;
         let segments = Segments::new(padded.iter().map(Matrix::rows));
         let mut values = Vec::with_capacity(segments.rows() * self.dims.input);
@@ -78,7 +122,7 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{MlpConfig, NetworkConfig, TdnnConfig};
+    use crate::network::{LstmConfig, MlpConfig, NetworkConfig, TdnnConfig};
 
     /// L = sum_i c_i x_i with c drawn anew from the same seed.
     #[derive(Default)]
@@ -100,7 +144,7 @@ mod tests {
         }
     }
 
-    fn configs(dropout: f32) -> [NetworkConfig; 2] {
+    fn configs(dropout: f32) -> Vec<NetworkConfig> {
         let tdnn = TdnnConfig {
             input_width: 7,
             width: 8,
@@ -110,7 +154,13 @@ mod tests {
             ..Default::default()
         };
         let mlp = MlpConfig { left_frames: 3, right_frames: 1, widths: vec![9, 8], subsampling: 2, dropout };
-        [NetworkConfig::Tdnn(tdnn), NetworkConfig::Mlp(mlp)]
+        let linear = MlpConfig { widths: vec![], ..mlp.clone() };
+        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 1, dropout };
+        let halved = LstmConfig { subsampling: 2, ..lstm.clone() };
+        let recurrent = [lstm, halved].map(|lstm| [NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm)]);
+        let mut all = vec![NetworkConfig::Tdnn(tdnn), NetworkConfig::Mlp(mlp), NetworkConfig::Mlp(linear)];
+        all.extend(recurrent.into_iter().flatten());
+        all
     }
 
     fn network(config: &NetworkConfig) -> Network {
@@ -129,40 +179,67 @@ mod tests {
         [17, 1, 8, 0].map(|rows| Matrix::from_vec(rows, 4, draw(rows)).unwrap()).into()
     }
 
+    /// Compares `found` with the slopes of the loss by every so manieth value; `loss` is given place and shift.
+    fn check_slopes(name: &str, found: &[f32], mut loss: impl FnMut(usize, f32) -> f64) {
+        assert!(found.iter().any(|&value| value != 0.0), "{name} received no gradient");
+        let (mut checked, mut bends) = (0, 0);
+        for (index, &found) in found.iter().enumerate().step_by(1 + found.len() / 40) {
+            let h = 5e-4;
+            let [low, middle, high] = [-h, 0.0, h].map(|by| loss(index, by));
+            let (left, right) = ((middle - low) / f64::from(h), (high - middle) / f64::from(h));
+            let (slope, tolerance) = ((left + right) / 2.0, 0.02 * (1.0 + left.abs()));
+            if (left - right).abs() > tolerance {
+                bends += 1; // A rectifier bends in between: there is no slope to compare with.
+                continue;
+            }
+            checked += 1;
+            assert!((slope - f64::from(found)).abs() < tolerance, "{name} {index}: slope {slope}, gradient {found}");
+        }
+        assert!(checked > 2 * bends, "{name}: {checked} checked, {bends} bends");
+    }
+
     #[test]
     fn gradients_are_slopes_of_the_loss_by_every_parameter() {
-        for dropout in [0.0, 0.3] {
-            for config in configs(dropout) {
-                let (mut network, utterances, random) = (network(&config), utterances(), Random::new(4));
-                let gradient = network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap();
-                let mut values = network.parameters.values();
-                let mut loss = |tensor: usize, index: usize, by: f32| {
-                    let mut criterion = Linear::default();
-                    let start = values[tensor][index];
+        for (dropout, config) in
+            [0.0, 0.3].into_iter().flat_map(|rate| configs(rate).into_iter().map(move |c| (rate, c)))
+        {
+            let (mut network, utterances, random) = (network(&config), utterances(), Random::new(4));
+            let gradient = network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap();
+            let start = network.parameters.values();
+            for (tensor, (name, _, _)) in network.parts().into_iter().enumerate() {
+                check_slopes(&format!("{} {dropout} {name}", config.kind()), &gradient[tensor], |index, by| {
+                    let (mut values, mut criterion) = (start.clone(), Linear::default());
                     values[tensor][index] += by;
                     network.set(&values).unwrap();
                     network.gradient(&utterances, &mut criterion, Some(&random)).unwrap();
-                    values[tensor][index] = start;
                     criterion.loss
-                };
-                let (mut checked, mut bends) = (0, 0);
-                for (tensor, values) in gradient.iter().enumerate() {
-                    assert!(values.iter().any(|&value| value != 0.0), "tensor {tensor} received no gradient");
-                    for index in (0..values.len()).step_by(1 + values.len() / 40) {
-                        let h = 5e-4;
-                        let [low, middle, high] = [-h, 0.0, h].map(|by| loss(tensor, index, by));
-                        let (left, right) = ((middle - low) / f64::from(h), (high - middle) / f64::from(h));
-                        let (slope, tolerance) = ((left + right) / 2.0, 0.02 * (1.0 + left.abs()));
-                        if (left - right).abs() > tolerance {
-                            bends += 1; // A rectifier bends in between: there is no slope to compare with.
-                            continue;
-                        }
-                        checked += 1;
-                        let found = f64::from(values[index]);
-                        assert!((slope - found).abs() < tolerance, "{tensor} {index}: slope {slope}, gradient {found}");
-                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_by_the_frames_are_slopes_of_the_loss() {
+        for (dropout, config) in
+            [0.0, 0.3].into_iter().flat_map(|rate| configs(rate).into_iter().map(move |c| (rate, c)))
+        {
+            let (network, utterances, random) = (network(&config), utterances(), Random::new(4));
+            let mut criterion = Linear::default();
+            let (gradient, by_frames) =
+                network.gradient_with_inputs(&utterances, &mut criterion, Some(&random)).unwrap();
+            assert_eq!(gradient, network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap());
+            assert_eq!(by_frames.len(), utterances.len());
+            for (place, by_frames) in by_frames.iter().enumerate() {
+                assert_eq!((by_frames.rows(), by_frames.cols()), (utterances[place].rows(), 4));
+                if by_frames.rows() == 0 {
+                    continue;
                 }
-                assert!(checked > 5 * bends, "{checked} checked, {bends} bends");
+                check_slopes(&format!("{} {dropout} {place}", config.kind()), by_frames.as_slice(), |index, by| {
+                    let (mut changed, mut criterion) = (utterances.clone(), Linear::default());
+                    changed[place].as_mut_slice()[index] += by;
+                    network.gradient(&changed, &mut criterion, Some(&random)).unwrap();
+                    criterion.loss
+                });
             }
         }
     }
@@ -198,76 +275,212 @@ mod tests {
         }
     }
 
-    /// The TDNN in candle's plain operations.
+    /// The same networks in candle's plain operations.
     struct Plain {
-        variables: std::collections::BTreeMap<String, candle_core::Var>,
+        variables: std::collections::BTreeMap<String, Var>,
     }
+
+    type Plainly = candle_core::Result<Tensor>;
 
     impl Plain {
         fn new(network: &Network) -> Self {
             let variable = |(name, shape, values): super::super::NamedTensor| {
-                (name, candle_core::Var::from_vec(values, shape, &Device::Cpu).unwrap())
+                (name, Var::from_vec(values, shape, &Device::Cpu).unwrap())
             };
             Self { variables: network.parts().into_iter().map(variable).collect() }
         }
 
-        fn affine(&self, name: &str, x: &Tensor, (offsets, stride): (&[usize], usize)) -> candle_core::Result<Tensor> {
-            let span = offsets[offsets.len() - 1];
-            let rows = (x.dim(0)? - span - 1) / stride + 1;
-            let shifted = |offset: &usize| {
-                let places: Vec<u32> = (0..rows).map(|row| (row * stride + offset) as u32).collect();
-                x.index_select(&Tensor::new(places, &Device::Cpu)?, 0)
-            };
-            let spliced = Tensor::cat(&offsets.iter().map(shifted).collect::<candle_core::Result<Vec<_>>>()?, 1)?;
-            let [weight, bias] = ["weight", "bias"].map(|part| self.variables[&format!("{name}.{part}")].as_tensor());
-            spliced.matmul(weight)?.broadcast_add(bias)
+        fn variable(&self, name: &str, part: &str) -> &Tensor {
+            &self.variables[&format!("{name}.{part}")]
         }
 
-        fn relu_renorm(x: &Tensor) -> candle_core::Result<Tensor> {
+        /// Rows x[t * stride + offset] side by side, x being repeated at its edges from `left` rows before its first.
+        fn spliced(x: &Tensor, (offsets, stride): (&[usize], usize), (left, rows): (usize, usize)) -> Plainly {
+            let last = x.dim(0)? - 1;
+            let shifted = |offset: &usize| {
+                let place = |row: usize| (row * stride + offset).saturating_sub(left).min(last) as u32;
+                x.index_select(&Tensor::new((0..rows).map(place).collect::<Vec<_>>(), &Device::Cpu)?, 0)
+            };
+            Tensor::cat(&offsets.iter().map(shifted).collect::<candle_core::Result<Vec<_>>>()?, 1)
+        }
+
+        fn affine(&self, name: &str, x: &Tensor) -> Plainly {
+            x.matmul(self.variable(name, "weight"))?.broadcast_add(self.variable(name, "bias"))
+        }
+
+        fn relu_renorm(x: &Tensor) -> Plainly {
             let z = x.relu()?;
             let rms = (z.sqr()?.mean_keepdim(1)? + f64::from(crate::network::kernels::RENORM_FLOOR))?.sqrt()?;
             z.broadcast_div(&rms)
         }
 
-        fn scores(&self, config: &TdnnConfig, frames: Tensor) -> candle_core::Result<Tensor> {
-            let x = Self::relu_renorm(&self.affine("frames", &frames, (&[0, 1, 2, 3, 4], 1))?)?;
-            let mut x = Self::relu_renorm(&self.affine("rows", &x, (&[0, 1, 2], 3))?)?;
+        fn tdnn(&self, config: &TdnnConfig, frames: &Tensor) -> Plainly {
+            let (step, sum) = (config.subsampling, config.dilations.iter().sum::<usize>());
+            let rows = frames.dim(0)?.div_ceil(step) + 2 * sum;
+            let first = Self::spliced(frames, (&[0, 1, 2, 3, 4], 1), (2 + step * sum, rows * step))?;
+            let x = Self::relu_renorm(&self.affine("frames", &first)?)?;
+            let mut x = Self::relu_renorm(&self.affine("rows", &x.reshape((rows, ()))?)?)?;
             for (index, &dilation) in config.dilations.iter().enumerate() {
                 let name = format!("block{:02}", index + 1);
-                let splice = [0, dilation, 2 * dilation];
-                let inner = Self::relu_renorm(&self.affine(&format!("{name}.narrow"), &x, (&splice, 1))?)?;
-                let inner = self.affine(&format!("{name}.wide"), &inner, (&[0], 1))?;
-                x = (x.narrow(0, dilation, x.dim(0)? - 2 * dilation)? + inner)?;
+                let rows = x.dim(0)? - 2 * dilation;
+                let inner = Self::spliced(&x, (&[0, dilation, 2 * dilation], 1), (0, rows))?;
+                let inner = Self::relu_renorm(&self.affine(&format!("{name}.narrow"), &inner)?)?;
+                let inner = self.affine(&format!("{name}.wide"), &inner)?;
+                x = (x.narrow(0, dilation, rows)? + inner)?;
             }
-            self.affine("output", &x, (&[0], 1))
+            self.affine("output", &x)
         }
+
+        fn mlp(&self, config: &MlpConfig, frames: &Tensor) -> Plainly {
+            let (step, left) = (config.subsampling, config.left_frames);
+            let window: Vec<usize> = (0..left + step + config.right_frames).collect();
+            let mut x = Self::spliced(frames, (&window, step), (left, frames.dim(0)?.div_ceil(step)))?;
+            for index in 0..config.widths.len() {
+                x = Self::relu_renorm(&self.affine(&format!("hidden{:02}", index + 1), &x)?)?;
+            }
+            self.affine("output", &x)
+        }
+
+        fn lstm(&self, config: &LstmConfig, directions: &[&str], frames: &Tensor) -> Plainly {
+            let (step, rows) = (config.subsampling, frames.dim(0)?.div_ceil(config.subsampling));
+            let window: Vec<usize> = (0..step).collect();
+            let mut x = Self::spliced(frames, (&window, step), (0, rows))?;
+            for layer in 1..=config.layers {
+                let read = |direction: &&str| self.read(&format!("lstm{layer:02}.{direction}"), &x);
+                x = Tensor::cat(&directions.iter().map(read).collect::<candle_core::Result<Vec<_>>>()?, 1)?;
+            }
+            self.affine("output", &x)
+        }
+
+        /// One direction of one layer, row after row.
+        fn read(&self, name: &str, x: &Tensor) -> Plainly {
+            let rows = x.dim(0)?;
+            let width = self.variable(name, "bias").dim(0)? / 4;
+            let mut order: Vec<usize> = (0..rows).collect();
+            if name.ends_with("backward") {
+                order.reverse();
+            }
+            let mut c = Tensor::zeros((1, width), candle_core::DType::F32, &Device::Cpu)?;
+            let (mut h, mut all) = (c.clone(), vec![c.clone(); rows]);
+            let sigmoid = |z: Tensor| (z.neg()?.exp()? + 1.0)?.recip();
+            for row in order {
+                let z = self.affine(name, &Tensor::cat(&[&x.narrow(0, row, 1)?, &h], 1)?)?;
+                let gate = |gate: usize| z.narrow(1, gate * width, width);
+                let (i, f, g, o) = (sigmoid(gate(0)?)?, sigmoid(gate(1)?)?, gate(2)?.tanh()?, sigmoid(gate(3)?)?);
+                c = ((f * c)? + (i * g)?)?;
+                h = (o * c.tanh()?)?;
+                all[row] = h.clone();
+            }
+            Tensor::cat(&all, 0)
+        }
+
+        fn scores(&self, config: &NetworkConfig, frames: &Tensor) -> Tensor {
+            let scores = match config {
+                NetworkConfig::Tdnn(config) => self.tdnn(config, frames),
+                NetworkConfig::Mlp(config) => self.mlp(config, frames),
+                NetworkConfig::Lstm(config) => self.lstm(config, &["forward"], frames),
+                NetworkConfig::Bilstm(config) => self.lstm(config, &["forward", "backward"], frames),
+            };
+            scores.unwrap().flatten_all().unwrap()
+        }
+    }
+
+    fn assert_near(name: &str, found: &[f32], expected: &Tensor) {
+        let expected = expected.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_eq!(found.len(), expected.len(), "{name}");
+        let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
+        let near = expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
+        assert!(near, "{name}: {expected:?} {found:?}");
     }
 
     #[test]
     fn scores_and_gradients_are_those_of_plain_candle_operations() {
-        let [config, _] = configs(0.0);
-        let NetworkConfig::Tdnn(tdnn) = &config else { panic!("the first is a TDNN") };
-        let (network, utterance) = (network(&config), &utterances()[..1]);
-        let mut criterion = Linear::default();
-        let gradient = network.gradient(utterance, &mut criterion, None).unwrap();
+        for config in configs(0.0) {
+            let (network, utterance) = (network(&config), &utterances()[..1]);
+            let mut criterion = Linear::default();
+            let (gradient, by_frames) = network.gradient_with_inputs(utterance, &mut criterion, None).unwrap();
 
-        let plain = Plain::new(&network);
-        let padded = network.padded(&utterance[0]).unwrap();
-        let frames = Tensor::from_vec(padded.as_slice().to_vec(), (padded.rows(), 4), &Device::Cpu).unwrap();
-        let scores = plain.scores(tdnn, frames).unwrap();
-        let values = scores.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        assert_eq!(values.len(), criterion.scores.len());
-        assert!(values.iter().zip(&criterion.scores).all(|(a, b)| (a - b).abs() < 1e-4));
+            let plain = Plain::new(&network);
+            let frames = utterance[0].as_slice().to_vec();
+            let frames = Var::from_vec(frames, (utterance[0].rows(), 4), &Device::Cpu).unwrap();
+            let scores = plain.scores(&config, &frames);
+            assert_near("scores", &criterion.scores, &scores);
 
-        let mut random = Random::new(7);
-        let c: Vec<f32> = values.iter().map(|_| random.normal()).collect();
-        let loss = (scores.flatten_all().unwrap() * Tensor::new(c, &Device::Cpu).unwrap()).unwrap().sum_all().unwrap();
-        let gradients = loss.backward().unwrap();
-        for ((name, variable), found) in plain.variables.iter().zip(&gradient) {
-            let expected = gradients.get(variable).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
-            let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
-            let near = expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
-            assert!(near, "{name}: {expected:?} {found:?}");
+            let mut random = Random::new(7);
+            let c: Vec<f32> = criterion.scores.iter().map(|_| random.normal()).collect();
+            let loss = (scores * Tensor::new(c, &Device::Cpu).unwrap()).unwrap().sum_all().unwrap();
+            let gradients = loss.backward().unwrap();
+            for ((name, variable), found) in plain.variables.iter().zip(&gradient) {
+                assert_near(name, found, gradients.get(variable).unwrap());
+            }
+            assert_near("frames", by_frames[0].as_slice(), gradients.get(&frames).unwrap());
         }
+    }
+
+    #[test]
+    fn long_utterances_need_no_deep_stack() {
+        let train = || {
+            let lstm = LstmConfig { layers: 2, width: 4, subsampling: 1, dropout: 0.1 };
+            let network = network(&NetworkConfig::Bilstm(lstm));
+            let mut random = Random::new(5);
+            let long = Matrix::from_vec(5000, 4, (0..20_000).map(|_| random.normal()).collect()).unwrap();
+            network.gradient_with_inputs(&[long], &mut Linear::default(), Some(&random)).unwrap()
+        };
+        let small = std::thread::Builder::new().stack_size(64 << 10).spawn(train).unwrap();
+        let (gradient, by_frames) = small.join().unwrap();
+        assert!(gradient.iter().flatten().chain(by_frames[0].as_slice()).all(|value| value.is_finite()));
+        assert!(by_frames[0].iter_rows().all(|row| row.iter().any(|&value| value != 0.0)));
+    }
+
+    /// Which of two sorts each utterance is, said in its first frame, or in its last, and asked for at every row.
+    struct Sorts;
+
+    impl Criterion for Sorts {
+        fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
+            crate::network::kernels::log_softmax(scores.as_mut_slice(), 2);
+            for (row, scores) in scores.as_mut_slice().chunks_exact_mut(2).enumerate() {
+                scores.iter_mut().for_each(|value| *value = value.exp() / 400.0);
+                scores[row / 20 % 2] -= 1.0 / 400.0;
+            }
+            Ok(())
+        }
+    }
+
+    /// Twenty utterances of twenty frames, whose frame `place` says 1 or -1; the other frames are noise.
+    fn sorted(place: usize, seed: u64) -> Vec<Matrix> {
+        let mut random = Random::new(seed);
+        let mut draw = |index: usize| {
+            let mut frames = Matrix::from_vec(20, 2, (0..40).map(|_| random.normal()).collect()).unwrap();
+            frames.row_mut(place).fill([2.0, -2.0][index % 2]);
+            frames
+        };
+        (0..20).map(&mut draw).collect()
+    }
+
+    /// Rows whose sort is found, of 400, after some steps of training.
+    fn rows_right(config: &NetworkConfig, place: usize) -> usize {
+        use crate::network::optimiser::{AdamW, StepOptions};
+        let mut network = Network::new(config, (2, 2), &Random::new(1)).unwrap();
+        let mut values = network.parameters.values();
+        let mut adam = AdamW::new(&values);
+        for step in 0..150 {
+            let gradient = network.gradient(&sorted(place, step), &mut Sorts, None).unwrap();
+            adam.step(&mut values, &gradient, StepOptions { learning_rate: 0.02, weight_decay: 0.0, clip: 5.0 });
+            network.set(&values).unwrap();
+        }
+        let scores = network.log_posteriors_of(&sorted(place, 1000)).unwrap();
+        let right = |(index, scores): (usize, &crate::emission::LogPosteriors)| {
+            scores.0.iter_rows().filter(|row| row[index % 2] > row[1 - index % 2]).count()
+        };
+        scores.iter().enumerate().map(right).sum()
+    }
+
+    #[test]
+    fn what_is_said_once_is_remembered() {
+        let lstm = LstmConfig { layers: 1, width: 8, subsampling: 1, dropout: 0.0 };
+        let (one_way, both_ways) = (NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm));
+        assert!(rows_right(&one_way, 0) >= 390, "{}", rows_right(&one_way, 0));
+        assert!(rows_right(&one_way, 19) < 300, "{}", rows_right(&one_way, 19));
+        assert!(rows_right(&both_ways, 19) >= 390, "{}", rows_right(&both_ways, 19));
     }
 }

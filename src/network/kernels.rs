@@ -74,14 +74,17 @@ impl Affine<'_> {
         }
     }
 
-    /// First row and rows of each utterance in x, then in y; utterances too short for one output are left out.
-    fn stretches(&self) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+    /// First row and rows of each utterance in x, then in y; utterances too short for one output are left out. Where no splice
+    /// reaches over into the next utterance, all are one stretch: one large product is faster than many small ones.
+    fn stretches(&self) -> Vec<(usize, usize, usize, usize)> {
         let after = self.segments.after(self.splice);
-        let pairs: Vec<_> = self.segments.iter().zip(after.iter()).collect();
-        pairs
-            .into_iter()
-            .map(|((first, rows), (out_first, out_rows))| (first, rows, out_first, out_rows))
-            .filter(|stretch| stretch.3 > 0)
+        let whole = (0, self.segments.rows(), 0, after.rows());
+        if after.rows() > 0 && self.segments.iter().all(|(_, rows)| self.splice.tiles(rows)) {
+            return vec![whole];
+        }
+        let pairs = self.segments.iter().zip(after.iter());
+        let each = pairs.map(|((first, rows), (out_first, out_rows))| (first, rows, out_first, out_rows));
+        each.filter(|stretch| stretch.3 > 0).collect()
     }
 }
 
@@ -131,6 +134,39 @@ fn rectified_dot(a: &[f32], b: &[f32]) -> f32 {
     parts.iter().sum::<f32>() + rest
 }
 
+/// 1 / (1 + exp(-x)), to a few units in the last place.
+pub(super) fn sigmoid(x: f32) -> f32 {
+    1.0 / (2.0 + exp_minus_one(-x))
+}
+
+/// The hyperbolic tangent, to a few units in the last place: (e - 1) / (e + 1), e = exp(2 x).
+pub(super) fn tanh(x: f32) -> f32 {
+    let e = exp_minus_one(2.0 * x);
+    e / (2.0 + e)
+}
+
+/// exp(x) - 1 for x cut to plus or minus 64, without branches, so that loops over it use the processor's vectors. NaN stays.
+///
+/// With x = n ln 2 + r, |r| <= ln 2 / 2, it is 2^n (exp(r) - 1) + (2^n - 1): exact near zero, where exp(x) itself is not.
+#[inline(always)]
+fn exp_minus_one(x: f32) -> f32 {
+    /// Added and taken away again, it rounds to a whole number, which is then in the lowest bits.
+    const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23
+    /// ln 2 in two parts, the first with few bits so that n times it is exact.
+    const LN_2: (f32, f32) = (355.0 / 512.0, -2.121_944_4e-4);
+    let x = x.clamp(-64.0, 64.0);
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = (x - n * LN_2.0) - n * LN_2.1;
+    // The exponential series to r^7 / 7!: what is left out is under 1e-8 of it.
+    let mut sum = 1.0 / 5040.0;
+    for factor in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0] {
+        sum = sum * r + factor;
+    }
+    let power = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
+    power * (sum * r) + (power - 1.0)
+}
+
 /// Adds to y the rows of `x` that stay when each utterance loses `margin` rows at both ends: y\[t\] += x\[t + margin\].
 pub(super) fn add_cropped(y: &mut [f32], x: &[f32], (segments, margin, cols): (&Segments, usize, usize)) {
     let mut at = 0;
@@ -159,7 +195,7 @@ fn cropped(segments: &Segments, margin: usize) -> impl Iterator<Item = (usize, u
 
 /// A dropout mask that is drawn again, the same, whenever it is applied (inverted scaling: what stays grows).
 #[derive(Debug, Clone)]
-pub(super) struct Mask {
+pub(crate) struct Mask {
     /// Share of the values that become 0, in 256ths.
     dropped: u8,
     random: Random,
@@ -167,12 +203,12 @@ pub(super) struct Mask {
 
 impl Mask {
     /// Drops the share `rate` in `[0, 1)`, rounded to 256ths.
-    pub(super) fn new(rate: f32, random: Random) -> Self {
+    pub(crate) fn new(rate: f32, random: Random) -> Self {
         Self { dropped: (rate * 256.0).round().clamp(0.0, 255.0) as u8, random }
     }
 
     /// Applies the mask in place.
-    pub(super) fn apply(&self, values: &mut [f32]) {
+    pub(crate) fn apply(&self, values: &mut [f32]) {
         let kept = 256.0 / (256.0 - f32::from(self.dropped));
         let mut random = self.random.clone();
         for eight in values.chunks_mut(8) {
@@ -186,7 +222,7 @@ impl Mask {
 }
 
 /// Makes each row of `cols` scores log-probabilities: x - log sum exp x.
-pub(super) fn log_softmax(values: &mut [f32], cols: usize) {
+pub(crate) fn log_softmax(values: &mut [f32], cols: usize) {
     for row in values.chunks_exact_mut(cols) {
         let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f64 = row.iter().map(|value| f64::from((value - top).exp())).sum();
@@ -222,9 +258,10 @@ mod tests {
 
     #[test]
     fn gradients_of_spliced_affine_layers_are_slopes() {
-        for splice in [Splice::none(), Splice::window(3, 1), Splice::window(3, 3), Splice::triple(1), Splice::triple(2)]
-        {
-            let affine = Affine { splice: &splice, segments: &Segments::new([9, 2, 7]), inputs: 3, outputs: 4 };
+        let splices =
+            [Splice::none(), Splice::window(3, 1), Splice::window(3, 3), Splice::triple(1), Splice::triple(2)];
+        for (splice, rows) in splices.iter().flat_map(|splice| [(splice, [9, 2, 7]), (splice, [9, 3, 6])]) {
+            let affine = Affine { splice, segments: &Segments::new(rows), inputs: 3, outputs: 4 };
             let out = affine.segments.after(affine.splice).rows() * 4;
             let (x, bias, c) = (draw(1, 18 * 3), draw(3, 4), draw(4, out));
             let weight = draw(2, affine.splice.count() * 3 * 4);
@@ -261,6 +298,20 @@ mod tests {
         let mut gradient = c.clone();
         relu_renorm_gradient(&x, &mut gradient, 22);
         check_slope(&x, &gradient, |x| relu_renorm(x, 22), &c);
+    }
+
+    #[test]
+    fn sigmoid_and_tanh_are_exact_to_a_few_units_in_the_last_place() {
+        let points = (-4000..=4000).flat_map(|step| [step as f32 * 5e-3, step as f32 * 1e-6, step as f32]);
+        for x in points {
+            let wide = f64::from(x);
+            let near = |found: f32, expected: f64| (f64::from(found) - expected).abs() <= 4e-7 * expected.abs() + 1e-27;
+            assert!(near(sigmoid(x), 1.0 / (1.0 + (-wide).exp())), "{x}: {}", sigmoid(x));
+            assert!(near(tanh(x), wide.tanh()), "{x}: {}", tanh(x));
+        }
+        let infinite = f32::INFINITY;
+        assert_eq!([sigmoid(infinite), tanh(infinite), tanh(-infinite)], [1.0, 1.0, -1.0]);
+        assert!(sigmoid(f32::NAN).is_nan() && tanh(f32::NAN).is_nan() && sigmoid(-infinite) < 1e-27);
     }
 
     #[test]

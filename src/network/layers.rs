@@ -1,11 +1,12 @@
-//! The layers that networks are made of, forward and backward, and a [`Plan`] of them from frames to scores.
+//! The layers that networks are made of, forward and backward.
 //!
-//! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`]. `operation` makes a candle
-//! operation of the whole.
+//! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`]. `plan` runs them one
+//! after another.
 
+use super::gemm::{View, ViewMut, multiply_add};
 use super::kernels::{self, Affine, Mask};
+use super::recurrent::{Carry, Recurrent, Unrolled};
 use super::splice::{Segments, Splice};
-use crate::random::Random;
 
 /// Columns of what comes in and of what goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +22,14 @@ pub(super) struct Connection {
     pub(super) splice: Splice,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
+    /// Rows of W after those for x: they are for the layer's own last output.
+    feedback: usize,
     /// Standard deviation of the first weights.
-    pub(super) deviation: f32,
+    deviation: f32,
+    /// The first bias.
+    bias: First,
     /// Places of b and W among the parameters.
-    places: [usize; 2],
+    pub(super) places: [usize; 2],
 }
 
 impl Connection {
@@ -32,12 +37,20 @@ impl Connection {
     pub(super) fn new(name: impl Into<String>, splice: Splice, (inputs, outputs): (usize, usize)) -> Self {
         // He et al. 2015: what passes a rectifier keeps its variance when weights have the variance 2 / inputs.
         let deviation = (2.0 / (splice.count() * inputs) as f32).sqrt();
-        Self { name: name.into(), splice, inputs, outputs, deviation, places: [0; 2] }
+        Self { name: name.into(), splice, inputs, outputs, feedback: 0, deviation, bias: First::Zeros, places: [0; 2] }
+    }
+
+    /// The connection to the gates of an LSTM layer of so many `cells`, from x and from its own last output: they begin with
+    /// about the variance of both. It forgets little at first (Gers et al. 2000; Jozefowicz et al. 2015).
+    pub(super) fn gates(name: String, splice: Splice, (inputs, cells): (usize, usize)) -> Self {
+        let deviation = 1.0 / ((splice.count() * inputs + cells) as f32).sqrt();
+        let bias = First::ForgetOnes;
+        Self { feedback: cells, deviation, bias, ..Self::new(name, splice, (inputs, 4 * cells)) }
     }
 
     /// The last connection, to scores, which nothing rectifies: they begin with about the variance of x.
-    pub(super) fn output((inputs, outputs): (usize, usize)) -> Self {
-        Self::new("output", Splice::none(), (inputs, outputs)).scaled(0.5f32.sqrt())
+    pub(super) fn output(splice: Splice, (inputs, outputs): (usize, usize)) -> Self {
+        Self::new("output", splice, (inputs, outputs)).scaled(0.5f32.sqrt())
     }
 
     /// The same with smaller or larger first weights.
@@ -45,12 +58,13 @@ impl Connection {
         Self { deviation: self.deviation * factor, ..self }
     }
 
-    fn specs(&self) -> [Spec; 2] {
+    pub(super) fn specs(&self) -> [Spec; 2] {
         let (name, deviation) = (&self.name, self.deviation);
-        let shape = vec![self.splice.count() * self.inputs, self.outputs];
+        let shape = vec![self.splice.count() * self.inputs + self.feedback, self.outputs];
+        let first = if deviation == 0.0 { First::Zeros } else { First::Normal { deviation } };
         [
-            Spec { name: format!("{name}.bias"), shape: vec![self.outputs], deviation: 0.0 },
-            Spec { name: format!("{name}.weight"), shape, deviation },
+            Spec { name: format!("{name}.bias"), shape: vec![self.outputs], first: self.bias },
+            Spec { name: format!("{name}.weight"), shape, first },
         ]
     }
 
@@ -58,23 +72,40 @@ impl Connection {
         Affine { splice: &self.splice, segments, inputs: self.inputs, outputs: self.outputs }
     }
 
-    fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows {
+    pub(super) fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows {
         let [bias, weight] = self.places;
         let y = self.on(&x.segments).forward(&x.values, values[weight], values[bias]);
         Rows { values: y, segments: x.segments.after(&self.splice) }
     }
 
     /// Adds the gradients by W and b.
-    fn differentiate(&self, x: &Rows, gradient: &[f32], sums: &mut [Vec<f32>]) {
+    pub(super) fn differentiate(&self, x: &Rows, gradient: &[f32], sums: &mut [&mut [f32]]) {
         let [bias, weight] = self.places;
         let affine = self.on(&x.segments);
-        affine.weight_gradient(&x.values, gradient, &mut sums[weight]);
-        affine.bias_gradient(gradient, &mut sums[bias]);
+        affine.weight_gradient(&x.values, gradient, sums[weight]);
+        affine.bias_gradient(gradient, sums[bias]);
     }
 
     /// Adds the gradient by x to `sum`.
-    fn back(&self, values: &[&[f32]], (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
+    pub(super) fn back(&self, values: &[&[f32]], (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
         self.on(segments).input_gradient(values[self.places[1]], gradient, sum);
+    }
+}
+
+/// The part of W for the layer's own last output.
+impl Connection {
+    /// These rows `[feedback x outputs]`.
+    pub(super) fn feedback<'a>(&self, values: &[&'a [f32]]) -> &'a [f32] {
+        &values[self.places[1]][self.splice.count() * self.inputs * self.outputs..]
+    }
+
+    /// Adds the gradient by these rows, from what the layer's last output was at each row.
+    pub(super) fn differentiate_feedback(&self, before: &[f32], gradient: &[f32], sums: &mut [&mut [f32]]) {
+        let (rows, inputs, outputs) = (gradient.len() / self.outputs, self.feedback, self.outputs);
+        let sum = &mut sums[self.places[1]][self.splice.count() * self.inputs * outputs..];
+        let before = View::new(before, (rows, inputs), inputs);
+        let gradient = View::new(gradient, (rows, outputs), outputs);
+        multiply_add(ViewMut::new(sum, (inputs, outputs), outputs), before.transposed(), gradient);
     }
 }
 
@@ -85,7 +116,9 @@ pub(super) enum Layer {
     Hidden(Connection),
     /// x + relu_renorm(splice(x) W + b) W' + b', the splice being {-dilation, 0, dilation}.
     Block { dilation: usize, narrow: Connection, wide: Connection },
-    /// x W + b.
+    /// Long short-term memory.
+    Recurrent(Recurrent),
+    /// splice(x) W + b.
     Output(Connection),
 }
 
@@ -94,8 +127,19 @@ pub(super) enum Layer {
 pub(super) struct Spec {
     pub(super) name: String,
     pub(super) shape: Vec<usize>,
-    /// Standard deviation of the first values; 0 for biases.
-    pub(super) deviation: f32,
+    pub(super) first: First,
+}
+
+/// The first values of a parameter tensor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum First {
+    Zeros,
+    /// Of the gates' bias: ones for the second quarter, the forget gates; else zeros.
+    ForgetOnes,
+    /// Normal numbers.
+    Normal {
+        deviation: f32,
+    },
 }
 
 /// Rows of the utterances of a batch, laid one after another.
@@ -115,25 +159,35 @@ pub(super) struct Saved {
     /// After rectifying and dropping, inside a block.
     inner: Rows,
     mask: Option<Mask>,
+    /// Each direction of a recurrent layer.
+    unrolled: Vec<Unrolled>,
 }
 
 impl Layer {
-    fn connections_mut(&mut self) -> Vec<&mut Connection> {
+    pub(super) fn connections_mut(&mut self) -> Vec<&mut Connection> {
         match self {
             Self::Hidden(connection) | Self::Output(connection) => vec![connection],
             Self::Block { narrow, wide, .. } => vec![narrow, wide],
+            Self::Recurrent(recurrent) => recurrent.directions.iter_mut().map(|(_, connection)| connection).collect(),
         }
     }
 
     /// The input rows that an output row sees.
-    fn splice(&self) -> &Splice {
+    pub(super) fn splice(&self) -> &Splice {
         match self {
             Self::Hidden(connection) | Self::Output(connection) => &connection.splice,
             Self::Block { narrow, .. } => &narrow.splice,
+            Self::Recurrent(recurrent) => &recurrent.directions[0].1.splice,
         }
     }
 
-    fn forward(&self, values: &[&[f32]], x: Rows, mask: Option<Mask>) -> (Rows, Saved) {
+    /// The output of all rows of x, some values of it dropped by the `mask`; what came before x is in `carry`.
+    pub(super) fn forward(
+        &self,
+        values: &[&[f32]],
+        x: Rows,
+        (mask, carry): (Option<Mask>, &mut Carry),
+    ) -> (Rows, Saved) {
         match self {
             Self::Hidden(connection) => {
                 let affine = connection.forward(values, &x);
@@ -145,22 +199,33 @@ impl Layer {
                 let inner = rectified(&affine, narrow.outputs, mask.as_ref());
                 let mut y = wide.forward(values, &inner);
                 kernels::add_cropped(&mut y.values, &x.values, (&x.segments, *dilation, wide.outputs));
-                (y, Saved { x, affine: affine.values, inner, mask })
+                (y, Saved { x, affine: affine.values, inner, mask, ..Saved::default() })
+            }
+            Self::Recurrent(recurrent) => {
+                let (mut y, unrolled) = recurrent.forward(values, &x, carry);
+                mask.iter().for_each(|mask| mask.apply(&mut y.values));
+                (y, Saved { x, mask, unrolled, ..Saved::default() })
             }
             Self::Output(connection) => (connection.forward(values, &x), Saved { x, ..Saved::default() }),
         }
     }
 
     /// Adds the gradients by the parameters to `sums` and gives the gradient by the input, unless that is unwanted.
-    fn backward(
+    pub(super) fn backward(
         &self,
         values: &[&[f32]],
         (saved, mut gradient): (Saved, Vec<f32>),
-        (sums, by_input): (&mut [Vec<f32>], InputGradient),
+        (sums, by_input): (&mut [&mut [f32]], InputGradient),
     ) -> Vec<f32> {
-        let Saved { x, affine, inner, mask } = saved;
+        let Saved { x, affine, inner, mask, unrolled } = saved;
         let mut by_x = vec![0.0; x.values.len()];
         let connection = match self {
+            Self::Recurrent(recurrent) => {
+                mask.iter().for_each(|mask| mask.apply(&mut gradient));
+                let by_x_wanted = (by_input == InputGradient::Wanted).then_some(&mut by_x[..]);
+                recurrent.backward(values, (&x, unrolled, &gradient), (sums, by_x_wanted));
+                return by_x;
+            }
             Self::Output(connection) => connection,
             Self::Hidden(connection) => {
                 unrectify(&affine, &mut gradient, (connection.outputs, mask.as_ref()));
@@ -184,9 +249,9 @@ impl Layer {
     }
 }
 
-/// Whether anybody asks for the gradient by a layer's input: not where that is the features.
+/// Whether anybody asks for the gradient by a layer's input: seldom where that is the features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InputGradient {
+pub(super) enum InputGradient {
     Wanted,
     Unwanted,
 }
@@ -202,80 +267,4 @@ fn rectified(x: &Rows, cols: usize, mask: Option<&Mask>) -> Rows {
 fn unrectify(affine: &[f32], gradient: &mut [f32], (cols, mask): (usize, Option<&Mask>)) {
     mask.iter().for_each(|mask| mask.apply(gradient));
     kernels::relu_renorm_gradient(affine, gradient, cols);
-}
-
-/// Layers in order, and how much they see.
-#[derive(Debug, Clone)]
-pub(super) struct Plan {
-    layers: Vec<Layer>,
-    specs: Vec<Spec>,
-    /// Input frames before the first of those that an output row stands for.
-    pub(super) left: usize,
-    /// Share of the hidden values dropped in training.
-    dropout: f32,
-}
-
-impl Plan {
-    /// These layers, which see `left` frames before those that an output row stands for.
-    pub(super) fn new(mut layers: Vec<Layer>, left: usize, dropout: f32) -> Self {
-        let mut connections: Vec<&mut Connection> = layers.iter_mut().flat_map(Layer::connections_mut).collect();
-        let mut specs: Vec<Spec> = connections.iter().flat_map(|connection| connection.specs()).collect();
-        specs.sort_by(|a, b| a.name.cmp(&b.name));
-        let place =
-            |name: &str| specs.iter().position(|spec| spec.name == name).expect("each name has its specification");
-        for connection in &mut connections {
-            connection.places = connection.specs().map(|spec| place(&spec.name));
-        }
-        Self { layers, specs, left, dropout }
-    }
-
-    /// All parameters, by name.
-    pub(super) fn specs(&self) -> &[Spec] {
-        &self.specs
-    }
-
-    /// Input frames from one output row to the next.
-    pub(super) fn subsampling(&self) -> usize {
-        self.layers.iter().map(|layer| layer.splice().stride()).product()
-    }
-
-    /// Distance of the last input frame that an output row sees from the first.
-    pub(super) fn span(&self) -> usize {
-        let spans = self.layers.iter().map(Layer::splice).scan(1, |step, splice| {
-            let span = *step * splice.span();
-            *step *= splice.stride();
-            Some(span)
-        });
-        spans.sum()
-    }
-
-    /// The scores before log-softmax, `[rows x pdfs]`, of padded frames, with parameter `values` in the order of the specs.
-    pub(super) fn infer(&self, values: &[&[f32]], frames: Rows) -> Rows {
-        self.layers.iter().fold(frames, |x, layer| layer.forward(values, x, None).0)
-    }
-
-    /// The scores as of [`Plan::infer`], and what the backward needs. With `dropout`, hidden values are dropped at random.
-    pub(super) fn forward(&self, values: &[&[f32]], frames: Rows, dropout: Option<&Random>) -> (Rows, Vec<Saved>) {
-        let mut x = frames;
-        let mut tape = Vec::with_capacity(self.layers.len());
-        for (index, layer) in self.layers.iter().enumerate() {
-            let random = dropout.filter(|_| self.dropout > 0.0).map(|random| random.fork(index as u64));
-            let mask = random.map(|random| Mask::new(self.dropout, random));
-            let (y, saved) = layer.forward(values, x, mask);
-            tape.push(saved);
-            x = y;
-        }
-        (x, tape)
-    }
-
-    /// The gradients by every parameter, in the order of the specs, from the gradient by the scores.
-    pub(super) fn backward(&self, values: &[&[f32]], tape: Vec<Saved>, gradient: Vec<f32>) -> Vec<Vec<f32>> {
-        let mut sums: Vec<Vec<f32>> = values.iter().map(|values| vec![0.0; values.len()]).collect();
-        let mut gradient = gradient;
-        for (index, (layer, saved)) in self.layers.iter().zip(tape).enumerate().rev() {
-            let by_input = if index == 0 { InputGradient::Unwanted } else { InputGradient::Wanted };
-            gradient = layer.backward(values, (saved, gradient), (&mut sums, by_input));
-        }
-        sums
-    }
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{FRAMES, SUBSAMPLING, WIDTH, check_dropout, within};
-use super::layers::{Connection, Dims, Layer, Plan};
+use super::layers::{Connection, Dims, Layer};
+use super::plan::Plan;
 use super::splice::Splice;
 use crate::Result;
 
@@ -15,7 +16,7 @@ pub struct MlpConfig {
     pub left_frames: usize,
     /// Frames seen after those that an output row stands for.
     pub right_frames: usize,
-    /// Units of each hidden layer.
+    /// Units of each hidden layer; none for a linear model on spliced frames.
     pub widths: Vec<usize>,
     /// Feature frames in an output row.
     pub subsampling: usize,
@@ -33,7 +34,7 @@ impl MlpConfig {
     pub(super) fn check(&self) -> Result<()> {
         within("left_frames", self.left_frames, FRAMES)?;
         within("right_frames", self.right_frames, FRAMES)?;
-        within("widths", self.widths.len(), (1..=100, "1 to 100 hidden layers"))?;
+        within("widths", self.widths.len(), (0..=100, "0 to 100 hidden layers"))?;
         self.widths.iter().try_for_each(|&width| within("widths", width, WIDTH))?;
         within("subsampling", self.subsampling, SUBSAMPLING)?;
         check_dropout(self.dropout)
@@ -50,7 +51,10 @@ impl MlpConfig {
             layers.push(Layer::Hidden(Connection::new(name, splice, (inputs, outputs))));
             (splice, inputs) = (Splice::none(), outputs);
         }
-        layers.push(Layer::Output(Connection::output((inputs, dims.pdfs))));
+        let output = Connection::output(splice, (inputs, dims.pdfs));
+        // Without hidden layers the best weights can be reached from anywhere: they begin as zeros, whatever the seed.
+        let output = if self.widths.is_empty() { output.scaled(0.0) } else { output };
+        layers.push(Layer::Output(output));
         Plan::new(layers, self.left_frames, self.dropout)
     }
 }

@@ -8,36 +8,28 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, Tensor};
 
-use super::layers::{Plan, Rows, Saved};
-use super::params::cut;
+use super::layers::{InputGradient, Rows, Saved};
+use super::params::{cut, cut_mut};
+use super::plan::Plan;
 use super::splice::Segments;
 use crate::random::Random;
 
-/// Layers over the frames of some utterances.
+/// Layers over the frames of some utterances. By the frames it is differentiated only where they are a candle variable.
 pub(super) struct NetworkOp {
     plan: Arc<Plan>,
     lengths: Vec<usize>,
     segments: Segments,
-    purpose: Purpose,
-}
-
-/// What an operation is run for.
-enum Purpose {
-    /// Scores only.
-    Scores,
-    /// Scores and, later, a gradient: what the backward needs of the forward is kept in between.
-    Gradient { dropout: Option<Random>, tape: Mutex<Option<Vec<Saved>>> },
+    dropout: Option<Random>,
+    /// What the backward needs of the forward.
+    tape: Mutex<Option<Vec<Saved>>>,
 }
 
 impl NetworkOp {
-    /// An operation that gives scores; its parameters have these `lengths`.
-    pub(super) fn scores(plan: &Arc<Plan>, lengths: &[usize], segments: Segments) -> Self {
-        Self { plan: Arc::clone(plan), lengths: lengths.to_vec(), segments, purpose: Purpose::Scores }
-    }
-
-    /// The same, to be differentiated: hidden values are dropped as `dropout` draws them.
-    pub(super) fn with_gradient(self, dropout: Option<&Random>) -> Self {
-        Self { purpose: Purpose::Gradient { dropout: dropout.cloned(), tape: Mutex::new(None) }, ..self }
+    /// An operation over utterances of so many padded frames, whose parameters have these `lengths`. Hidden values are dropped
+    /// as `dropout` draws them.
+    pub(super) fn new(plan: &Arc<Plan>, (lengths, segments): (&[usize], Segments), dropout: Option<&Random>) -> Self {
+        let (plan, lengths) = (Arc::clone(plan), lengths.to_vec());
+        Self { plan, lengths, segments, dropout: dropout.cloned(), tape: Mutex::new(None) }
     }
 }
 
@@ -55,36 +47,35 @@ impl CustomOp2 for NetworkOp {
     ) -> Result<(CpuStorage, Shape)> {
         let rows = Rows { values: slice(frames, frames_layout)?.to_vec(), segments: self.segments.clone() };
         let parameters = cut(slice(parameters, parameters_layout)?, &self.lengths);
-        let scores = match &self.purpose {
-            Purpose::Scores => self.plan.infer(&parameters, rows),
-            Purpose::Gradient { dropout, tape } => {
-                let (scores, saved) = self.plan.forward(&parameters, rows, dropout.as_ref());
-                *tape.lock().map_err(|_| poisoned())? = Some(saved);
-                scores
-            }
-        };
+        let (scores, saved) = self.plan.forward(&parameters, rows, self.dropout.as_ref());
+        *self.tape.lock().map_err(|_| poisoned())? = Some(saved);
         let shape = Shape::from((scores.segments.rows(), scores.values.len() / scores.segments.rows().max(1)));
         Ok((CpuStorage::F32(scores.values), shape))
     }
 
     fn bwd(
         &self,
-        _frames: &Tensor,
+        frames: &Tensor,
         parameters: &Tensor,
         _scores: &Tensor,
         gradient: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let Purpose::Gradient { tape, .. } = &self.purpose else {
-            candle_core::bail!("a network that only scores has no backward")
-        };
-        let Some(saved) = tape.lock().map_err(|_| poisoned())?.take() else {
+        let Some(saved) = self.tape.lock().map_err(|_| poisoned())?.take() else {
             candle_core::bail!("a network's backward runs once after its forward")
         };
         let gradient = with_values(&gradient.contiguous()?, |gradient| Ok(gradient.to_vec()))?;
-        let sums = with_values(parameters, |flat| {
-            Ok(self.plan.backward(&cut(flat, &self.lengths), saved, gradient).concat())
+        let wanted = if frames.is_variable() { InputGradient::Wanted } else { InputGradient::Unwanted };
+        let mut sums = vec![0.0; parameters.elem_count()];
+        let by_frames = with_values(parameters, |flat| {
+            let (values, mut sums) = (cut(flat, &self.lengths), cut_mut(&mut sums, &self.lengths));
+            Ok(self.plan.backward(&values, (saved, gradient), (&mut sums, wanted)))
         })?;
-        Ok((None, Some(Tensor::from_vec(sums, parameters.shape(), parameters.device())?)))
+        let like = |values, tensor: &Tensor| Tensor::from_vec(values, tensor.shape(), tensor.device());
+        let by_frames = match wanted {
+            InputGradient::Wanted => Some(like(by_frames, frames)?),
+            InputGradient::Unwanted => None,
+        };
+        Ok((by_frames, Some(like(sums, parameters)?)))
     }
 }
 

@@ -35,10 +35,18 @@ impl Parameters {
         &self.flat
     }
 
+    /// Gives the values to `f`, a slice for each parameter.
+    ///
+    /// # Errors
+    /// [`Error::Network`] when candle does not hand them out.
+    pub(super) fn with<R>(&self, f: impl FnOnce(&[&[f32]]) -> R) -> Result<R> {
+        with_values(&self.flat, |flat| Ok(f(&cut(flat, &self.lengths)))).map_err(refused)
+    }
+
     /// A copy of the values, a vector for each parameter.
     pub(super) fn values(&self) -> Vec<Vec<f32>> {
-        let copy = |flat: &[f32]| Ok(cut(flat, &self.lengths).into_iter().map(<[f32]>::to_vec).collect());
-        with_values(&self.flat, copy).expect("parameters are plain numbers in memory")
+        let copy = |values: &[&[f32]]| values.iter().map(|values| values.to_vec()).collect();
+        self.with(copy).expect("parameters are plain numbers in memory")
     }
 
     /// Sets all values.
@@ -61,6 +69,17 @@ pub(super) fn cut<'a>(flat: &'a [f32], lengths: &[usize]) -> Vec<&'a [f32]> {
     let mut rest = flat;
     let mut next = |&length: &usize| {
         let (values, after) = rest.split_at(length);
+        rest = after;
+        values
+    };
+    lengths.iter().map(&mut next).collect()
+}
+
+/// The same to change.
+pub(super) fn cut_mut<'a>(flat: &'a mut [f32], lengths: &[usize]) -> Vec<&'a mut [f32]> {
+    let mut rest = flat;
+    let mut next = |&length: &usize| {
+        let (values, after) = std::mem::take(&mut rest).split_at_mut(length);
         rest = after;
         values
     };

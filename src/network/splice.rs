@@ -49,6 +49,11 @@ impl Splice {
         rows.checked_sub(self.span() + 1).map_or(0, |rest| rest / self.stride + 1)
     }
 
+    /// Whether `rows` input rows fall into splices that lie one after another, none over and none shared.
+    pub(super) fn tiles(&self, rows: usize) -> bool {
+        self.span() + 1 == self.stride && rows.is_multiple_of(self.stride)
+    }
+
     /// The offsets one by one, each as (place among the offsets, offset, 1).
     pub(super) fn singles(&self) -> impl Iterator<Item = Run> {
         self.offsets.iter().enumerate().map(|(place, &offset)| Run { place, offset, count: 1 })
@@ -118,6 +123,12 @@ mod tests {
             apart.iter().map(|run| (run.place, run.offset, run.count)).collect::<Vec<_>>(),
             [(0, 0, 1), (1, 2, 1), (2, 4, 1)]
         );
+    }
+
+    #[test]
+    fn windows_that_share_no_row_tile() {
+        assert!(Splice::none().tiles(7) && Splice::window(3, 3).tiles(6));
+        assert!(!Splice::window(3, 3).tiles(7) && !Splice::window(3, 1).tiles(6) && !Splice::triple(1).tiles(6));
     }
 
     #[test]

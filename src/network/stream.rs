@@ -1,10 +1,9 @@
 //! Scoring as frames arrive: the frames that later rows need again are kept, the utterance's edge frames are repeated.
 
-use candle_core::{Device, Tensor};
-
-use super::operation::NetworkOp;
+use super::layers::Rows;
+use super::recurrent::Carry;
 use super::splice::Segments;
-use super::{Acoustic, Context, Network, kernels, refused};
+use super::{Acoustic, Context, Network, check_finite, kernels};
 use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::{Error, Result};
@@ -21,6 +20,8 @@ pub struct StreamState {
     received: usize,
     /// Output rows given.
     given: usize,
+    /// What each layer remembers of the rows given.
+    carries: Vec<Carry>,
 }
 
 impl Acoustic for Network {
@@ -34,18 +35,19 @@ impl Acoustic for Network {
 
     fn context(&self) -> Context {
         let right = (self.plan.span() + 1).saturating_sub(self.plan.left + self.plan.subsampling());
-        Context { left: Some(self.plan.left), right: Some(right) }
+        Context {
+            left: (!self.plan.remembers()).then_some(self.plan.left),
+            right: (!self.plan.foresees()).then_some(right),
+        }
     }
 
     fn start(&self) -> StreamState {
-        StreamState { frames: Matrix::with_cols(self.dims.input), received: 0, given: 0 }
+        StreamState { frames: Matrix::with_cols(self.dims.input), received: 0, given: 0, carries: self.plan.carries() }
     }
 
     fn step(&self, state: &mut StreamState, frames: &Matrix, last: bool) -> Result<LogPosteriors> {
         self.check_dim(frames)?;
-        if let Some(frame) = frames.first_not_finite() {
-            return Err(Error::NotFinite { what: "features", frame: state.received + frame });
-        }
+        check_finite(frames, state.received)?;
         if frames.rows() > 0 {
             if state.received == 0 {
                 repeat(&mut state.frames, frames.row(0), self.plan.left);
@@ -56,7 +58,8 @@ impl Acoustic for Network {
         if last {
             self.pad_end(state);
         }
-        let scores = self.certain_rows(state)?;
+        let certain = if last || !self.plan.foresees() { self.complete_rows(state) } else { 0 };
+        let scores = self.next_rows(state, certain)?;
         if last {
             *state = self.start();
         }
@@ -100,20 +103,22 @@ impl Network {
         }
     }
 
-    /// Computes every row whose frames have all come, and drops the frames that no later row sees.
-    fn certain_rows(&self, state: &mut StreamState) -> Result<Matrix> {
-        let (step, span) = (self.plan.subsampling(), self.plan.span());
-        let rows = state.frames.rows().checked_sub(span + 1).map_or(0, |rest| rest / step + 1);
+    /// Rows whose frames have all come.
+    fn complete_rows(&self, state: &StreamState) -> usize {
+        state.frames.rows().checked_sub(self.plan.span() + 1).map_or(0, |rest| rest / self.plan.subsampling() + 1)
+    }
+
+    /// Computes the next `rows` rows, and drops the frames that no later row sees.
+    fn next_rows(&self, state: &mut StreamState, rows: usize) -> Result<Matrix> {
+        let (step, span, cols) = (self.plan.subsampling(), self.plan.span(), self.dims.input);
+        let block_rows = if self.plan.foresees() { rows.max(1) } else { BLOCK_ROWS };
         let mut scores = Vec::with_capacity(rows * self.dims.pdfs);
-        for first in (0..rows).step_by(BLOCK_ROWS) {
-            let block = BLOCK_ROWS.min(rows - first);
-            let frames = (first * step, (block - 1) * step + span + 1);
-            let cols = self.dims.input;
-            let values = state.frames.as_slice()[frames.0 * cols..(frames.0 + frames.1) * cols].to_vec();
-            let frames_tensor = Tensor::from_vec(values, (frames.1, cols), &Device::Cpu).map_err(refused)?;
-            let operation = NetworkOp::scores(&self.plan, self.parameters.lengths(), Segments::new([frames.1]));
-            let block = frames_tensor.apply_op2_no_bwd(self.parameters.variable(), &operation).map_err(refused)?;
-            scores.extend(self.to_matrix(&block)?.into_vec());
+        for first in (0..rows).step_by(block_rows) {
+            let frames = (block_rows.min(rows - first) - 1) * step + span + 1;
+            let values = state.frames.as_slice()[first * step * cols..][..frames * cols].to_vec();
+            let block = Rows { values, segments: Segments::new([frames]) };
+            let infer = |parameters: &[&[f32]]| self.plan.infer(parameters, block, &mut state.carries);
+            scores.extend(self.parameters.with(infer)?.values);
         }
         kernels::log_softmax(&mut scores, self.dims.pdfs);
         state.frames.drop_front(rows * step);

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{FRAMES, SUBSAMPLING, WIDTH, check_dropout, within};
-use super::layers::{Connection, Dims, Layer, Plan};
+use super::layers::{Connection, Dims, Layer};
+use super::plan::Plan;
 use super::splice::Splice;
 use crate::Result;
 
@@ -63,7 +64,7 @@ impl TdnnConfig {
             Layer::Hidden(Connection::new("rows", second, (self.input_width, self.width))),
         ];
         layers.extend((0..self.dilations.len()).map(|index| self.block(index)));
-        layers.push(Layer::Output(Connection::output((self.width, dims.pdfs))));
+        layers.push(Layer::Output(Connection::output(Splice::none(), (self.width, dims.pdfs))));
         let left = self.input_context_frames + self.subsampling * self.dilations.iter().sum::<usize>();
         Plan::new(layers, left, self.dropout)
     }

@@ -4,22 +4,26 @@ use std::collections::{BTreeMap, HashMap};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use super::FrameTrainer;
+use super::{SequenceGoal, Trainer};
 use crate::{Error, Result};
 
 const GROUPS: [&str; 4] = ["parameter", "first", "second", "sum"];
 
 /// What the numbers belong to: another run's checkpoint is refused.
-fn fingerprint(trainer: &FrameTrainer) -> String {
-    format!("{:?} {:?}", trainer.config, trainer.network.config())
+fn fingerprint(trainer: &Trainer) -> String {
+    let frames = format!("{:?} {:?}", trainer.config, trainer.network.config());
+    let Some(goal) = &trainer.goal else { return frames };
+    let SequenceGoal { graph, transitions, criterion, scales, cross_entropy_share, .. } = goal;
+    let graph = format!("{} states {} arcs", graph.len(), graph.arc_count());
+    format!("{frames} {criterion:?} {scales:?} {transitions:?} {cross_entropy_share} {graph}")
 }
 
-fn groups(trainer: &FrameTrainer) -> [&Vec<Vec<f32>>; 4] {
+fn groups(trainer: &Trainer) -> [&Vec<Vec<f32>>; 4] {
     [&trainer.parameters, &trainer.optimiser.first, &trainer.optimiser.second, &trainer.sum]
 }
 
 /// `trainer` as bytes.
-pub(super) fn encode(trainer: &FrameTrainer) -> Result<Vec<u8>> {
+pub(super) fn encode(trainer: &Trainer) -> Result<Vec<u8>> {
     let mut tensors: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for (group, values) in GROUPS.iter().zip(groups(trainer)) {
         for (index, values) in values.iter().enumerate() {
@@ -42,7 +46,7 @@ pub(super) fn encode(trainer: &FrameTrainer) -> Result<Vec<u8>> {
 }
 
 /// Makes `trainer` what it was when `bytes` were written.
-pub(super) fn restore(trainer: &mut FrameTrainer, bytes: &[u8]) -> Result<()> {
+pub(super) fn restore(trainer: &mut Trainer, bytes: &[u8]) -> Result<()> {
     let broken = |error: safetensors::SafeTensorError| Error::Other(format!("the checkpoint is broken: {error}"));
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
     let about = metadata.metadata().clone().unwrap_or_default();

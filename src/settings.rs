@@ -1,6 +1,8 @@
 //! Settings in TOML to plain structs, with errors of one sentence that say where.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+pub(crate) use toml::Spanned;
 
 use crate::error::place;
 
@@ -9,12 +11,21 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error| reason(text, &error))
 }
 
+/// `value` as TOML, which [`parse`] reads.
+pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<String, String> {
+    toml::to_string(value).map_err(|error| error.to_string())
+}
+
 /// The error's message on one line, after its place where that is known.
 fn reason(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().trim_end().replace('\n', ", ");
-    let Some(span) = error.span() else { return message };
-    let (line, column) = place(text, span.start);
-    format!("line {line}, column {column}: {message}")
+    error.span().map_or_else(|| message.clone(), |span| placed(text, span.start, &message))
+}
+
+/// `reason` after the place of byte `at` of `text`.
+pub(crate) fn placed(text: &str, at: usize, reason: &str) -> String {
+    let (line, column) = place(text, at);
+    format!("line {line}, column {column}: {reason}")
 }
 
 #[cfg(test)]

@@ -1,0 +1,62 @@
+//! Recurrent networks of long short-term memory: one direction, which can stream (Hochreiter & Schmidhuber 1997), or two
+//! (Graves & Schmidhuber 2005), which sees whole utterances.
+
+use serde::{Deserialize, Serialize};
+
+use super::config::{SUBSAMPLING, WIDTH, check_dropout, within};
+use super::layers::{Connection, Dims, Layer};
+use super::plan::Plan;
+use super::recurrent::{Direction, Recurrent};
+use super::splice::Splice;
+use crate::Result;
+
+/// LSTM layers, then log-softmax. The kind of network says whether they read in one direction or in both.
+///
+/// Its tensors are, for layer 01 and on and direction `forward` (and `backward`), `lstm01.forward.weight`
+/// `[inputs + width x 4 width]`, whose last `width` rows are for the layer's own last output, and `lstm01.forward.bias`
+/// `[4 width]`. Columns are the gates in the order i, f, g, o, each `width` wide.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LstmConfig {
+    /// Number of layers.
+    pub layers: usize,
+    /// Cells of each layer and direction.
+    pub width: usize,
+    /// Feature frames in an output row: the first layer sees so many side by side.
+    pub subsampling: usize,
+    /// Share of the layers' outputs dropped in training.
+    pub dropout: f32,
+}
+
+impl Default for LstmConfig {
+    fn default() -> Self {
+        Self { layers: 3, width: 256, subsampling: 1, dropout: 0.1 }
+    }
+}
+
+impl LstmConfig {
+    pub(super) fn check(&self) -> Result<()> {
+        within("layers", self.layers, (1..=99, "1 to 99 layers"))?;
+        within("width", self.width, WIDTH)?;
+        within("subsampling", self.subsampling, SUBSAMPLING)?;
+        check_dropout(self.dropout)
+    }
+
+    /// The layers from input to output.
+    pub(super) fn plan(&self, dims: Dims, directions: &[Direction]) -> Plan {
+        let mut splice = Splice::window(self.subsampling, self.subsampling);
+        let mut inputs = dims.input;
+        let mut layers = Vec::new();
+        for number in 1..=self.layers {
+            let connection = |&direction: &Direction| {
+                let name = format!("lstm{number:02}.{}", direction.name());
+                (direction, Connection::gates(name, splice.clone(), (inputs, self.width)))
+            };
+            let recurrent = Recurrent { cells: self.width, directions: directions.iter().map(connection).collect() };
+            (splice, inputs) = (Splice::none(), recurrent.outputs());
+            layers.push(Layer::Recurrent(recurrent));
+        }
+        layers.push(Layer::Output(Connection::output(splice, (inputs, dims.pdfs))));
+        Plan::new(layers, 0, self.dropout)
+    }
+}
