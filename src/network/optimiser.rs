@@ -96,8 +96,8 @@ impl AdamW {
 }
 
 /// Euclidean norm of a whole gradient: tensors in parallel, then summed in order.
-pub fn norm(gradient: &[Vec<f32>]) -> f64 {
-    let square = |tensor: &Vec<f32>| tensor.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>();
+pub fn norm<T: AsRef<[f32]> + Sync>(gradient: &[T]) -> f64 {
+    let square = |tensor: &T| tensor.as_ref().iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>();
     let squares: Vec<f64> = gradient.par_iter().map(square).collect();
     squares.iter().sum::<f64>().sqrt()
 }

@@ -232,12 +232,9 @@ impl TaggerTrainer {
     }
 
     fn mean(&self) -> Vec<Vec<f32>> {
-        let Some((first, rest)) = self.last.iter().collect::<Vec<_>>().split_first().map(|(f, r)| (*f, r.to_vec()))
-        else {
-            return self.now();
-        };
-        let mut mean = first.clone();
-        for more in rest {
+        let mut epochs = self.last.iter();
+        let Some(mut mean) = epochs.next().cloned() else { return self.now() };
+        for more in epochs {
             for (sum, values) in mean.iter_mut().zip(more) {
                 sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
             }
@@ -330,8 +327,7 @@ impl TaggerTrainer {
 
     /// A step against the `gradient` of `examples`; network, transitions and vectors are clipped as one.
     fn step(&mut self, gradient: &Gradient, (progress, examples): (f64, &[&Tokens<'_>])) -> Result<()> {
-        let vectors = norm(std::slice::from_ref(&gradient.by_vector.values().to_vec()));
-        let norm = norm(&gradient.by_parameter).hypot(vectors);
+        let norm = norm(&gradient.by_parameter).hypot(norm(&[gradient.by_vector.values()]));
         if !(norm.is_finite() && gradient.tally.loss.is_finite()) {
             let names: Vec<&str> = examples.iter().map(|tokens| tokens.answer.name.as_str()).collect();
             let (epoch, utterances) = (self.epochs + 1, names.join(", "));

@@ -130,10 +130,11 @@ fn every_kind_lowers_its_loss() {
     let data = data();
     for (network, goal) in networks(0.0).iter().flat_map(|network| goals().map(|goal| (network, goal))) {
         let mut trainer = trainer(network, goal);
-        (trainer.config.steps.learning_rate, trainer.config.steps.epochs) = (0.05, 60);
+        trainer.config.steps.learning_rate = 0.05;
+        (trainer.config.steps.epochs, trainer.config.dropout, trainer.config.rare_dropout) = (30, 0.0, 0.0);
         let start = trainer.model.embedding.clone();
-        let losses: Vec<f64> = (0..60).map(|_| trainer.epoch(&tokens(&data)).unwrap().mean_loss()).collect();
-        assert!(trainer.is_done() && losses[59] < 0.8 * losses[0], "{} {losses:?}", network.kind());
+        let losses: Vec<f64> = (0..30).map(|_| trainer.epoch(&tokens(&data)).unwrap().mean_loss()).collect();
+        assert!(trainer.is_done() && losses[29] < 0.7 * losses[0], "{} {losses:?}", network.kind());
         let (model, _) = trainer.model().unwrap();
         assert_ne!(model.embedding, start);
         let last = (FEATURES - 1) * start.dims();

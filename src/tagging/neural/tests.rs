@@ -17,7 +17,7 @@ fn lines(sentence: &str) -> String {
 }
 
 fn settings(text: &str) -> TagSettings {
-    let text = format!("embedding = 12\nwidth = 10\nbatch_tokens = 30\nlearning_rate = 0.02\ndropout = 0.1\n{text}");
+    let text = format!("embedding = 12\nwidth = 10\nbatch_tokens = 30\nlearning_rate = 0.02\n{text}");
     let tdnn = "\ntdnn = { width = 12, bottleneck = 8, dilations = [1] }\n";
     crate::settings::parse(&format!("[network]\n{text}{tdnn}")).unwrap()
 }
@@ -62,7 +62,7 @@ fn every_network_under_every_method_learns_a_small_language() {
     let (training, test) = (sequences(&language(60, 1)), sequences(&language(40, 2)));
     assert_eq!(networks().count(), 12);
     for learner in networks() {
-        let tagger = trained(&learner.to_string(), &training, &settings("epochs = 12"));
+        let tagger = trained(&learner.to_string(), &training, &settings("epochs = 12\ndropout = 0.1"));
         let found = accuracy(&tagger, &test);
         assert!(found > 0.97, "{learner}: {found}, the majority tag 0.4");
     }
@@ -72,7 +72,7 @@ fn every_network_under_every_method_learns_a_small_language() {
 fn the_worked_example_is_answered_by_what_follows_what() {
     let text = lines("n/N c/V").repeat(9) + &lines("p/P a/V").repeat(9) + &lines("n/N a/D");
     let training = sequences(&text);
-    let settings = settings("epochs = 200\nrare_dropout = 0.0");
+    let settings = settings("epochs = 80\nrare_dropout = 0.0\ndropout = 0.0");
     for name in ["bilstm-crf", "bilstm-svm", "lstm-crf", "tdnn-crf"] {
         let tagger = trained(name, &training, &settings);
         assert_eq!(tagger.predict(&training[18]).unwrap(), ["N", "D"], "{name}");
@@ -185,10 +185,10 @@ fn the_best_epoch_on_the_development_set_is_kept() {
 fn a_hidden_markov_model_over_a_network_divides_by_priors() {
     // Of 10 w, 9 are X; after Y there is only Z. The network alone sees nothing before the first token.
     let training = sequences(&(lines("w/X z/Z").repeat(9) + &lines("w/Y z/Z")));
-    let text = "epochs = 25\nrare_dropout = 0.0\nprior_scale = ";
+    let text = "epochs = 25\nrare_dropout = 0.0\ndropout = 0.0\nprior_scale = ";
     let share = |scale: &str| {
         let mut settings = settings(&format!("{text}{scale}"));
-        (settings.hmm.smoothing, settings.network.dropout) = (0.0, 0.0);
+        settings.hmm.smoothing = 0.0;
         let tagger = trained("lstm-hmm", &training, &settings);
         assert_eq!(tagger.learner().method, Method::Hmm);
         tagger.marginals(&training[0]).unwrap().row(0)[0]
