@@ -36,8 +36,8 @@ for row in "${rows[@]}"; do
   if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
   folder=$WORK/$name
   mkdir -p "$folder"
-  sed -e "s|@NAME@|$name|; s|@RECIPE@|$recipe|; s|@LEARNER@|$learner|; s|@NETWORK@|$network|; s|@DROPOUT@|$dropout|" \
-    -e "s|@AUGMENT@|$augment|" "$recipe/learners.toml" > "$folder/train.toml"
+  sed -e "s|%NAME%|$name|; s|%RECIPE%|$recipe|; s|%LEARNER%|$learner|; s|%NETWORK%|$network|; s|%DROPOUT%|$dropout|" \
+    -e "s|%AUGMENT%|$augment|" "$recipe/learners.toml" > "$folder/train.toml"
   run() { "$SENONE" --threads "$THREADS" "$@"; }
   run train "$folder/train.toml" --data "$SENONE_DATA" --work "$folder/work" --output "$folder/model" 2>&1 |
     tee "$folder/train.log"
