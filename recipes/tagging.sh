@@ -1,7 +1,7 @@
 # What the tagging recipes share; sourced by their run.sh, which sets `task` (a folder of $SENONE_DATA), `graph` (a file, or
 # nothing) and calls the functions below. Every result is one line of $WORK/results.tsv, and is not made again.
 #
-# SENONE_DATA holds <task>/{train,dev,test}.tsv.
+# SENONE_DATA holds <task>/{train,dev,test}.tsv. SENONE names a program that is built already.
 set -euo pipefail
 : "${SENONE_DATA:?set SENONE_DATA to the folder that holds the $task folder}"
 recipe=$root/recipes/$task
@@ -14,8 +14,8 @@ touch "$results"
 for part in train dev test; do
   [ -r "$data/$part.tsv" ] || { echo "$data/$part.tsv: no such file" >&2; exit 1; }
 done
-program=${CARGO_TARGET_DIR:-$root/target}/release/senone
-[ -x "$program" ] || cargo build --release --manifest-path "$root/Cargo.toml"
+program=${SENONE:-$root/target/release/senone}
+[ -n "${SENONE:-}" ] || cargo build --release --manifest-path "$root/Cargo.toml"
 senone() { "$program" --threads "$THREADS" "$@"; }
 
 # One figure of a score: $1 is `accuracy` or `entity F1`.

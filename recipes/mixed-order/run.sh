@@ -12,8 +12,8 @@ THREADS=${THREADS:-2}
 mkdir -p "$WORK"
 results=$WORK/results.tsv
 touch "$results"
-senone=${CARGO_TARGET_DIR:-$root/target}/release/senone
-[ -x "$senone" ] || cargo build --release --manifest-path "$root/Cargo.toml"
+senone=${SENONE:-$root/target/release/senone}
+[ -n "${SENONE:-}" ] || cargo build --release --manifest-path "$root/Cargo.toml"
 
 # Trains and scores every learner on the source of alpha $1 and seed $2, one line each, all of them or none.
 one() {

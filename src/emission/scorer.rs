@@ -63,22 +63,29 @@ impl SparseScorer {
     /// # Errors
     /// [`Error::Other`] when there would be more than 2^32 parameters.
     pub fn all(features: usize, pdfs: usize) -> Result<Self> {
-        let every = || (0..pdfs as u32).collect::<Vec<_>>();
-        Self::of((0..features).map(|_| every()).collect(), pdfs)
+        let total = features.saturating_mul(pdfs);
+        check_count(total)?;
+        let first = (0..=features as u32).map(|feature| feature * pdfs as u32).collect();
+        let pdf = (0..total as u32).map(|parameter| parameter % pdfs as u32).collect();
+        Ok(Self { pdfs, first, pdf })
     }
 
     /// A parameter for every pair that occurs in `examples`: frames, and the right pdf of each of them.
     ///
     /// # Errors
-    /// As [`SparseScorer::all`].
+    /// As [`SparseScorer::all`]; [`Error::Shape`] for a feature from `features` or a label from `pdfs` on, and when there are
+    /// more labels than frames.
     pub fn observed<'a>(
         examples: impl IntoIterator<Item = (&'a SparseFrames, &'a [PdfId])>,
         (features, pdfs): (usize, usize),
     ) -> Result<Self> {
         let mut pairs = vec![Vec::new(); features];
         for (frames, labels) in examples {
+            below("labels of a sequence", labels.len(), frames.frames() + 1)?;
             for (frame, label) in labels.iter().enumerate() {
+                below("pdfs of a linear scorer", label.index(), pdfs)?;
                 for &feature in frames.frame(frame).0 {
+                    below("features of a linear scorer", feature as usize, features)?;
                     let seen: &mut Vec<u32> = &mut pairs[feature as usize];
                     if let Err(place) = seen.binary_search(&label.0) {
                         seen.insert(place, label.0);
@@ -92,10 +99,7 @@ impl SparseScorer {
     /// A parameter for each of the pdfs of each feature, ascending.
     fn of(pairs: Vec<Vec<u32>>, pdfs: usize) -> Result<Self> {
         let total: usize = pairs.iter().map(Vec::len).sum();
-        if u32::try_from(total).is_err() {
-            let reason = format!("{total} pairs of feature and tag are too many: leave rare features out");
-            return Err(Error::Other(reason));
-        }
+        check_count(total)?;
         let mut first = Vec::with_capacity(pairs.len() + 1);
         first.push(0);
         let mut pdf = Vec::with_capacity(total);
@@ -232,6 +236,22 @@ impl Scorer for SparseScorer {
             }
         }
     }
+}
+
+/// Whether that many parameters can be numbered.
+fn check_count(total: usize) -> Result<()> {
+    match u32::try_from(total) {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let reason = format!("{total} pairs of feature and tag are too many: leave rare features out");
+            Err(Error::Other(reason))
+        }
+    }
+}
+
+/// Whether `found` is one of the numbers below `limit`.
+fn below(what: &'static str, found: usize, limit: usize) -> Result<()> {
+    if found < limit { Ok(()) } else { Err(Error::Shape { what, expected: limit, found: found + 1 }) }
 }
 
 /// Weights for every pair of a dimension and a pdf, and a bias for each pdf: `[(D + 1) x P]`, the biases last.

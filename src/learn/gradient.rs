@@ -79,7 +79,8 @@ pub struct StochasticConfig {
     pub transition_learning_rate: Option<f64>,
     /// How fast rates fall, 0 or more.
     pub decay: f64,
-    /// What the order of the examples comes from.
+    /// What the order of the examples comes from; whoever reads settings gives it.
+    #[serde(skip)]
     pub seed: u64,
 }
 

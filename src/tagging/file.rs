@@ -196,10 +196,6 @@ fn linear(unpack: &Unpack<'_>, spec: &GraphSpec) -> Result<Scores> {
     let (first, pdf) = (unpack.whole_numbers("scorer.first"), unpack.whole_numbers("scorer.pdf"));
     let scorer = SparseScorer::from_parts(first.map_err(wrong)?, pdf.map_err(wrong)?, spec.pdfs())?;
     let (_, theta) = unpack.floats("theta").map_err(wrong)?;
-    let expected = scorer.parameters() + spec.transitions();
-    if theta.len() != expected {
-        return Err(Error::Shape { what: "weights of the tagger", expected, found: theta.len() });
-    }
     if theta.iter().any(|weight| weight.is_nan() || *weight == f32::INFINITY) {
         return Err(Error::Other("a weight is not a number".into()));
     }

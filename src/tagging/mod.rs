@@ -27,4 +27,4 @@ pub use neural::{NetworkScores, NeuralSettings, TdnnShape};
 pub use tagger::{Scores, Tagger};
 pub use tagset::TagSet;
 pub use template::{Outside, Template};
-pub use training::{TagEvent, TagTask, Watch, train};
+pub use training::{TagEvent, TagSplit, TagTask, Watch, train};

@@ -88,9 +88,11 @@ impl Tagger {
     /// # Errors
     /// [`Error::Shape`] when the parts are not of each other.
     pub fn new(learner: Learner, (features, tags): (FeatureMap, TagSet), scores: Scores) -> Result<Self> {
-        let (expected, found) = (features.names().len(), scores.features());
-        if expected != found {
-            return Err(Error::Shape { what: "features of the tagger's scores", expected, found });
+        fits("features of the tagger's scores", features.names().len(), scores.features())?;
+        if let Scores::Linear { scorer, theta } = &scores {
+            let (spec, weights) = (tags.spec(), scorer.parameters() + tags.spec().transitions());
+            fits("tags of the tagger's scores", spec.pdfs(), scorer.pdfs())?;
+            fits("weights of the tagger", weights, theta.len())?;
         }
         let graph = Arc::new(tags.spec().compile()?);
         let plan = Plan::new(&graph, &scores.transitions(), &PlanOptions::default())?;
@@ -132,6 +134,11 @@ impl Tagger {
     fn emissions(&self, sequence: &Sequence) -> Result<Emissions> {
         self.scores.emissions(&self.features.frames(sequence)?).map_err(|error| named(sequence, error))
     }
+}
+
+/// Whether parts are of each other.
+fn fits(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
 }
 
 /// Says which sequence it was.

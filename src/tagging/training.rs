@@ -14,6 +14,8 @@ use crate::dp::{Plan, PlanOptions};
 use crate::emission::{SparseFrames, SparseScorer};
 use crate::graph::{Graph, TransitionRole, Weights};
 use crate::learn::counting::{TransitionRows, hmm};
+use crate::learn::gradient::{BatchConfig, Goal, Progress, StochasticConfig};
+use crate::learn::lbfgs::Stop;
 use crate::learn::margin::{CuttingPlanes, FrankWolfe, MarginConfig, MarginSolver, solve};
 use crate::learn::online::{Averaging, Online, OnlineConfig, OnlineLearner};
 use crate::learn::problem::{Example, Problem, path_of};
@@ -33,6 +35,15 @@ pub struct TagTask<'a> {
     pub template: Template,
 }
 
+/// What a set of sequences is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TagSplit {
+    /// To learn from.
+    Training,
+    /// To choose the best epoch by.
+    Development,
+}
+
 /// What happens during training, for whoever watches.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -48,8 +59,15 @@ pub enum TagEvent {
         /// Different tags.
         tags: usize,
     },
-    /// A sequence is left out, and why.
-    LeftOut(String),
+    /// A sequence is left out.
+    LeftOut {
+        /// Which set it was in.
+        set: TagSplit,
+        /// Where it stands, and why it is left out.
+        reason: String,
+    },
+    /// What the result falls short of.
+    Warning(String),
     /// One more round of the learner.
     Round {
         /// What the learner says of it.
@@ -65,7 +83,8 @@ impl fmt::Display for TagEvent {
             Self::Loaded { sequences, tokens, features, tags } => {
                 write!(f, "{sequences} sequences with {tokens} tokens, {features} features, {tags} tags")
             }
-            Self::LeftOut(reason) => write!(f, "left out: {reason}"),
+            Self::LeftOut { reason, .. } => write!(f, "left out: {reason}"),
+            Self::Warning(text) => f.write_str(text),
             Self::Round { report, development: None } => f.write_str(report),
             Self::Round { report, development: Some(share) } => {
                 write!(f, "{report}, development {:.2} %", 100.0 * share)
@@ -87,9 +106,9 @@ pub fn train(learner: Learner, task: TagTask<'_>, settings: &TagSettings, watch:
     let graph = Arc::new(task.tags.spec().compile()?);
     let neutral = Plan::new(&graph, &Weights(vec![0.0; graph.transitions()]), &PlanOptions::default())?;
     let set = Set { tags: &task.tags, neutral: &neutral };
-    let training = set.examples(task.training.iter().zip(frames), watch);
+    let training = set.examples(task.training.iter().zip(frames), (TagSplit::Training, watch));
     let others = task.development.iter().map(|sequence| (sequence, features.frames(sequence)));
-    let development = set.examples(others, watch);
+    let development = set.examples(others, (TagSplit::Development, watch));
     if training.is_empty() {
         return Err(Error::Other("no sequence is left to learn from".into()));
     }
@@ -140,13 +159,13 @@ impl Set<'_> {
     fn examples<'s>(
         &self,
         sequences: impl Iterator<Item = (&'s Sequence, Result<SparseFrames>)>,
-        watch: &mut Watch<'_>,
+        (split, watch): (TagSplit, &mut Watch<'_>),
     ) -> Vec<Example<SparseFrames>> {
         let mut examples = Vec::new();
         for (sequence, frames) in sequences {
             match self.example(sequence, frames) {
                 Ok(example) => examples.push(example),
-                Err(error) => watch(TagEvent::LeftOut(error.to_string())),
+                Err(error) => watch(TagEvent::LeftOut { set: split, reason: error.to_string() }),
             }
         }
         examples
@@ -202,19 +221,47 @@ impl Bench<'_> {
 
     fn crf(&self, problem: &Problem<'_, SparseScorer>, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
         let settings = &self.settings.crf;
+        let goal = match settings.method {
+            CrfMethod::LBfgs => settings.l_bfgs.goal,
+            CrfMethod::Stochastic => settings.stochastic.goal,
+        };
         let start = vec![0.0; problem.parameters()];
-        let mut report = |progress: &crate::learn::gradient::Progress| {
+        match goal {
+            Goal::LogLikelihood => self.crf_towards(goal, (problem, start), watch),
+            Goal::Posterior => {
+                // From nothing the probability of a whole sequence is about 0, and so is its slope.
+                let likely = self.crf_towards(Goal::LogLikelihood, (problem, start), watch)?;
+                self.crf_towards(goal, (problem, likely), watch)
+            }
+        }
+    }
+
+    fn crf_towards(
+        &self,
+        goal: Goal,
+        (problem, start): (&Problem<'_, SparseScorer>, Vec<f64>),
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<f64>> {
+        let settings = &self.settings.crf;
+        let mut report = |progress: &Progress| {
             watch(TagEvent::Round { report: progress.to_string(), development: None });
         };
-        let trained = match settings.method {
-            CrfMethod::LBfgs => settings.l_bfgs.train(problem, start, &mut report)?,
-            CrfMethod::Stochastic => {
-                let mut stochastic = settings.stochastic.clone();
-                stochastic.seed = self.settings.seed;
-                stochastic.train(problem, start, &mut report)?
+        match settings.method {
+            CrfMethod::LBfgs => {
+                let trained = BatchConfig { goal, ..settings.l_bfgs.clone() }.train(problem, start, &mut report)?;
+                if trained.stop == Stop::Iterations {
+                    let iterations = trained.iterations;
+                    watch(TagEvent::Warning(format!(
+                        "stopped by max_iterations = {iterations}, before it had settled"
+                    )));
+                }
+                Ok(trained.theta)
             }
-        };
-        Ok(trained.theta)
+            CrfMethod::Stochastic => {
+                let config = StochasticConfig { goal, seed: self.settings.seed, ..settings.stochastic.clone() };
+                Ok(config.train(problem, start, &mut report)?.theta)
+            }
+        }
     }
 
     fn svm(&self, problem: &Problem<'_, SparseScorer>, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
@@ -232,11 +279,18 @@ impl Bench<'_> {
     }
 
     fn to_a_gap(&self, mut solver: impl MarginSolver, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
-        solve(&mut solver, self.settings.svm.epochs, |report| {
+        let settings = &self.settings.svm;
+        let last = solve(&mut solver, settings.max_rounds, |report| {
             let (round, primal, gap) = (report.round, report.primal, report.gap());
             let report = format!("{round}: objective {primal:.6}, duality gap {gap:.6}");
             watch(TagEvent::Round { report, development: None });
         })?;
+        if !last.is_solved {
+            let (rounds, gap, asked) = (last.round, last.gap() / last.primal, settings.relative_gap);
+            let text =
+                format!("stopped by max_rounds = {rounds} at a relative duality gap of {gap:.6}, asked for {asked}");
+            watch(TagEvent::Warning(text));
+        }
         Ok(solver.parameters())
     }
 

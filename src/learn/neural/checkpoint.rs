@@ -37,11 +37,9 @@ pub(super) fn encode(trainer: &Trainer) -> Result<Vec<u8>> {
         .map(|(name, bytes)| Ok((name.as_str(), TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes)?)))
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(wrong)?;
-    let about = HashMap::from([
-        ("run".to_owned(), fingerprint(trainer)),
-        ("epochs".to_owned(), trainer.epochs.to_string()),
-        ("steps".to_owned(), trainer.optimiser.steps.to_string()),
-    ]);
+    // One entry: more would come in an order that differs from run to run.
+    let progress = format!("{} {}", trainer.epochs, trainer.optimiser.steps);
+    let about = HashMap::from([("run".to_owned(), format!("{}\n{progress}", fingerprint(trainer)))]);
     safetensors::serialize(views, Some(about)).map_err(wrong)
 }
 
@@ -50,14 +48,16 @@ pub(super) fn restore(trainer: &mut Trainer, bytes: &[u8]) -> Result<()> {
     let broken = |error: safetensors::SafeTensorError| Error::Other(format!("the checkpoint is broken: {error}"));
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
     let about = metadata.metadata().clone().unwrap_or_default();
-    if about.get("run") != Some(&fingerprint(trainer)) {
+    let (run, progress) = about.get("run").and_then(|run| run.rsplit_once('\n')).unwrap_or_default();
+    if run != fingerprint(trainer) {
         return Err(Error::Other("the checkpoint is of a run with other settings: remove it, or restore them".into()));
     }
-    let number = |key: &str| {
-        let value = about.get(key).and_then(|value| value.parse::<u64>().ok());
-        value.ok_or_else(|| Error::Other(format!("the checkpoint is broken: it does not say its {key}")))
+    let number = |value: &str| {
+        let silent = || Error::Other("the checkpoint is broken: it does not say its epochs and steps".into());
+        value.parse::<u64>().map_err(|_| silent())
     };
-    let (epochs, steps) = (number("epochs")? as usize, number("steps")?);
+    let (epochs, steps) = progress.split_once(' ').unwrap_or_default();
+    let (epochs, steps) = (number(epochs)? as usize, number(steps)?);
     let file = SafeTensors::deserialize(bytes).map_err(broken)?;
     let mut read = Vec::new();
     for (group, now) in GROUPS.iter().zip(groups(trainer)) {
