@@ -24,7 +24,7 @@ use super::learner::{Learner, Source};
 use super::neural::NetworkScores;
 use super::tagger::{Scores, Tagger};
 use super::{FeatureMap, TagSet, Template};
-use crate::emission::{Scorer, SparseScorer};
+use crate::emission::SparseScorer;
 use crate::formats::atomic;
 use crate::graph::GraphSpec;
 use crate::mmap::Mapped;

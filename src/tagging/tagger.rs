@@ -41,6 +41,19 @@ impl Scores {
         }
     }
 
+    /// Whether they are scores of `tags`.
+    fn check(&self, tags: &TagSet) -> Result<()> {
+        let (pdfs, transitions) = (tags.spec().pdfs(), tags.spec().transitions());
+        match self {
+            Self::Linear { scorer, theta } => {
+                fits("tags of the tagger's scores", pdfs, scorer.pdfs())?;
+                fits("weights of the tagger", scorer.parameters() + transitions, theta.len())
+            }
+            #[cfg(feature = "neural")]
+            Self::Network(network) => fits("weights of the tagger", transitions, network.transitions().0.len()),
+        }
+    }
+
     fn transitions(&self) -> Weights {
         match self {
             Self::Linear { scorer, theta } => {
@@ -89,11 +102,7 @@ impl Tagger {
     /// [`Error::Shape`] when the parts are not of each other.
     pub fn new(learner: Learner, (features, tags): (FeatureMap, TagSet), scores: Scores) -> Result<Self> {
         fits("features of the tagger's scores", features.names().len(), scores.features())?;
-        if let Scores::Linear { scorer, theta } = &scores {
-            let (spec, weights) = (tags.spec(), scorer.parameters() + tags.spec().transitions());
-            fits("tags of the tagger's scores", spec.pdfs(), scorer.pdfs())?;
-            fits("weights of the tagger", weights, theta.len())?;
-        }
+        scores.check(&tags)?;
         let graph = Arc::new(tags.spec().compile()?);
         let plan = Plan::new(&graph, &scores.transitions(), &PlanOptions::default())?;
         Ok(Self { learner, features, tags, scores, plan })
