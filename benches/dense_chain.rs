@@ -4,6 +4,8 @@
 //! `DENSE_CHAIN=FOLDER cargo bench --no-default-features --bench dense_chain [-- LEARNER]`. Settings are chosen by 3-fold
 //! cross-validation on the training part; the seconds are those of training on all of it with them, all threads counted.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench reports there")]
+
 use std::path::Path;
 use std::sync::Arc;
 
