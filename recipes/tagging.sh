@@ -23,21 +23,33 @@ figure() { awk -v name="$1 " 'index($0, name) == 1 { print $(split(name, words, 
 
 # try TEMPLATE LEARNER [SEQUENCES]: trains on the first SEQUENCES (default: all) with TEMPLATE.toml and the settings of
 # TEMPLATE.settings.toml, chooses the epoch on the development set, and scores development and test set. A line of results:
-# template, learner, sequences, then accuracy and entity F1 (- where there are no entities) of both sets.
+# template, learner, sequences, then accuracy and entity F1 (- where there are no entities) of both sets. With SEQUENCES all+dev the
+# development set is learnt from too, its last epoch is taken, and its scores are none.
 try() {
   local template=$1 learner=$2 size=${3:-all} name line part
   name=$template.$learner.$size
   grep -q "^$template	$learner	$size	" "$results" && return
   echo "== $template $learner $size" >&2
   local arguments=(--learner "$learner" --template "$recipe/$template.toml" --settings "$recipe/$template.settings.toml"
-    --development "$data/dev.tsv" --output "$WORK/$name.model")
+    --output "$WORK/$name.model") training=$data/train.tsv
   [ -z "${graph:-}" ] || arguments+=(--graph "$graph")
-  [ "$size" = all ] || arguments+=(--first "$size")
-  senone tag train "${arguments[@]}" "$data/train.tsv" 2> "$WORK/$name.log"
+  case $size in
+    all) arguments+=(--development "$data/dev.tsv") ;;
+    all+dev)
+      training=$WORK/all+dev.tsv
+      { cat "$data/train.tsv"; echo; cat "$data/dev.tsv"; } > "$training"
+      ;;
+    *) arguments+=(--development "$data/dev.tsv" --first "$size") ;;
+  esac
+  senone tag train "${arguments[@]}" "$training" 2> "$WORK/$name.log"
   line="$template	$learner	$size"
   for part in dev test; do
     senone tag predict "$WORK/$name.model" "$data/$part.tsv" > "$WORK/$name.$part.tsv"
     senone tag score "$data/$part.tsv" "$WORK/$name.$part.tsv" > "$WORK/$name.$part.txt"
+    if [ "$size,$part" = all+dev,dev ]; then
+      line+="	-	-"
+      continue
+    fi
     line+="	$(figure accuracy < "$WORK/$name.$part.txt")	$(figure "entity F1" < "$WORK/$name.$part.txt" | grep . || echo -)"
   done
   echo "$line" >> "$results"

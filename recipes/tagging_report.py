@@ -21,12 +21,13 @@ def main():
     print("| " + " | ".join(HEADINGS[column] for column in shown) + " |")
     print("|---" * len(shown) + "|")
     for template, learner, size, *figures in rows:
-        if size == "all":
-            print("| " + " | ".join([template, learner, *figures][column] for column in shown) + " |")
+        if size.startswith("all"):
+            name = learner + size.removeprefix("all").replace("+dev", ", development set learnt too")
+            print("| " + " | ".join([template, name, *figures][column] for column in shown) + " |")
     column, what = (5, "token error %") if sys.argv[3] == "accuracy" else (6, "100 - entity F1")
     curves = {}
     for row in rows:
-        if row[2] != "all" and row[column] != "-":
+        if row[2].isdigit() and row[column] != "-":
             curves.setdefault((row[0], row[1]), []).append((int(row[2]), 100.0 - float(row[column])))
     if curves:
         templates = {template for template, _ in curves}

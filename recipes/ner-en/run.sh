@@ -10,6 +10,7 @@ graph=$root/recipes/$task/graph.toml
 for learner in hmm crf perceptron svm; do try rich "$learner"; done
 for learner in crf perceptron svm; do try free "$learner"; done
 for learner in bilstm bilstm-hmm bilstm-crf bilstm-svm; do try network "$learner"; done
+for learner in crf svm; do try free "$learner" all+dev; done
 for size in 100 300 1000 3000; do
   for learner in hmm crf perceptron svm; do try rich "$learner" "$size"; done
 done

@@ -255,11 +255,22 @@ impl Bench<'_> {
                         "stopped by max_iterations = {iterations}, before it had settled"
                     )));
                 }
+                if trained.stop == Stop::Rounding && trained.iterations == 0 {
+                    let reason = "no step lowers the loss: are there features with very large values?";
+                    return Err(Error::Other(reason.into()));
+                }
                 Ok(trained.theta)
             }
             CrfMethod::Stochastic => {
+                let penalty = settings.stochastic.l2 * start.iter().map(|weight| weight * weight).sum::<f64>();
+                let before = problem.objective(&start, goal.criterion(), &mut vec![0.0; start.len()])? + penalty;
                 let config = StochasticConfig { goal, seed: self.settings.seed, ..settings.stochastic.clone() };
-                Ok(config.train(problem, start, &mut report)?.theta)
+                let trained = config.train(problem, start, &mut report)?;
+                if trained.loss.is_nan() || trained.loss >= before {
+                    let (epoch, loss) = (trained.iterations, trained.loss);
+                    return Err(Error::Diverged { epoch, utterances: "all sequences".into(), loss });
+                }
+                Ok(trained.theta)
             }
         }
     }

@@ -246,6 +246,37 @@ fn the_same_seed_gives_the_same_bytes_for_any_number_of_threads() {
 }
 
 #[test]
+fn nothing_that_is_read_is_written_over() {
+    let dir = with(&two_tokens());
+    dir.write("settings.toml", "seed = 1\n");
+    for output in ["train.tsv", "settings.toml"] {
+        let before = dir.read(output);
+        let line = format!("tag train --learner hmm --settings settings.toml --output {output} train.tsv");
+        assert_eq!(
+            dir.senone(&line).refused(),
+            format!("{output}: both read and written to, as --output: name another file")
+        );
+        assert_eq!(dir.read(output), before);
+    }
+    let refused = dir.senone("tag train --learner hmm --output no/such/x train.tsv").refused();
+    assert_eq!(refused, "no/such/x: cannot write: there is no folder no/such");
+}
+
+#[test]
+fn training_that_went_astray_leaves_no_tagger() {
+    let dir = with(&two_tokens());
+    let settings = "[crf]\nmethod = \"stochastic\"\n[crf.stochastic]\nlearning_rate = 1e300\nepochs = 3\n";
+    dir.write("settings.toml", settings);
+    let ran = dir.senone("tag train --learner crf --quiet --settings settings.toml --output x train.tsv").run();
+    assert!(ran.status == 1 && ran.stderr.contains("training diverged in epoch "), "{}", ran.stderr);
+    dir.write("huge.tsv", "a\t1e38\tX\nb\t1\tY\n\nc\t2\tX\nd\t0.5\tY\n");
+    dir.write("template.toml", "features = [\"value:2\", \"lower\"]\n");
+    let ran = dir.senone("tag train --learner crf --quiet --template template.toml --output x huge.tsv").run();
+    assert!(ran.status == 1 && ran.stderr.contains("very large values"), "{}", ran.stderr);
+    assert!(!dir.path("x").exists());
+}
+
+#[test]
 fn a_tagger_that_was_cut_short_is_refused() {
     let dir = with(&two_tokens());
     train(&dir, "crf", "");

@@ -62,6 +62,7 @@ fn learner(name: &str) -> std::result::Result<Learner, String> {
 
 /// Trains, telling how it goes.
 pub fn run(args: &TrainArgs) -> Result<Outcome> {
+    check_output(args)?;
     let mut settings = args.settings.as_deref().map_or_else(|| Ok(TagSettings::default()), TagSettings::read)?;
     settings.seed = args.seed.unwrap_or(settings.seed);
     let template = args.template.as_deref().map_or_else(|| Ok(Template::default()), Template::read)?;
@@ -94,6 +95,36 @@ pub fn run(args: &TrainArgs) -> Result<Outcome> {
         say(format_args!("{}: written", args.output.display()));
     }
     Ok(Outcome::Complete)
+}
+
+/// Whether the tagger can be written where it shall be, told before training costs time.
+fn check_output(args: &TrainArgs) -> Result<()> {
+    let output = &args.output;
+    let inputs = [
+        Some(&args.training),
+        args.template.as_ref(),
+        args.graph.as_ref(),
+        args.settings.as_ref(),
+        args.development.as_ref(),
+    ];
+    let place = std::fs::canonicalize(output).ok();
+    let is_output = |input: &&PathBuf| place.is_some() && std::fs::canonicalize(input).ok() == place;
+    if let Some(input) = inputs.into_iter().flatten().find(is_output) {
+        return Err(Error::Other(format!(
+            "{}: both read and written to, as --output: name another file",
+            input.display()
+        )));
+    }
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.is_dir() && !output.is_dir() {
+        true => Ok(()),
+        false if output.is_dir() => {
+            Err(Error::Other(format!("{}: a folder, expected the name of a file to write", output.display())))
+        }
+        false => {
+            Err(Error::Other(format!("{}: cannot write: there is no folder {}", output.display(), folder.display())))
+        }
+    }
 }
 
 /// The good sequences of a file, and how many bad ones were told.
