@@ -264,11 +264,7 @@ fn nothing_that_is_read_is_written_over() {
 
 #[test]
 fn training_that_went_astray_leaves_no_tagger() {
-    let dir = with(&two_tokens());
-    let settings = "[crf]\nmethod = \"stochastic\"\n[crf.stochastic]\nlearning_rate = 1e300\nepochs = 3\n";
-    dir.write("settings.toml", settings);
-    let ran = dir.senone("tag train --learner crf --quiet --settings settings.toml --output x train.tsv").run();
-    assert!(ran.status == 1 && ran.stderr.contains("training diverged in epoch "), "{}", ran.stderr);
+    let dir = Dir::new();
     dir.write("huge.tsv", "a\t1e38\tX\nb\t1\tY\n\nc\t2\tX\nd\t0.5\tY\n");
     dir.write("template.toml", "features = [\"value:2\", \"lower\"]\n");
     let ran = dir.senone("tag train --learner crf --quiet --template template.toml --output x huge.tsv").run();
