@@ -32,7 +32,7 @@ PLACES = {
     "candle_core": ["network", "learn/neural"],
     "candle_nn": ["network", "learn/neural"],
     "gemm": ["network"],
-    "half": ["bundle"],
+    "half": ["bundle", "tagging"],
     "safetensors": ["bundle", "tagging", "learn/neural"],
     "hound": ["audio"],
     "symphonia": ["audio"],

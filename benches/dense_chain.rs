@@ -5,6 +5,8 @@
 //! cross-validation on the training part; the seconds are those of training on all of it with them, all threads counted. The
 //! support vector machine is trained by 20 epochs of sub-gradient steps, or to a duality gap of 1 %.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench reports there")]
+
 use std::path::Path;
 use std::sync::Arc;
 

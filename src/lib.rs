@@ -14,11 +14,24 @@
 //! |---|---|---|
 //! | evaluation: how good is y? | add up F along the path | [`dp::path_score`] |
 //! | inference: which y is best? | the recursion with max | [`dp::viterbi`] |
-//! | training: how should scores change? | how often each emission cell and each transition is used | [`dp::Counts`] |
+//! | training: how should scores change? | counts on wrong paths minus counts on right paths | [`learn::criterion`] |
 //!
 //! One [`graph::Graph`] says which y exist: an arc that is absent is a step that cannot happen. One recursion, with max or
-//! log-sum-exp as its only difference, gives Viterbi, forward and backward. The hybrid: a network gives P(y|x) for each frame,
-//! P(x|y) is proportional to P(y|x) / P(y), so
+//! log-sum-exp as its only difference, gives Viterbi, forward and backward. Every learner consumes one statistic,
+//! [`dp::Counts`], how often each emission cell and each transition is used:
+//!
+//! | learner | right answers | wrong answers | what is done with the counts | code |
+//! |---|---|---|---|---|
+//! | HMM by counts | the labelled path | none | normalise rows | [`learn::counting`] |
+//! | EM, Gaussian mixtures | expected counts, transcript graph | none | normalise; weighted means and variances | [`learn::gmm`] |
+//! | Viterbi training | best path, transcript graph | none | the same | [`learn::gmm`] |
+//! | CRF | labelled path, or transcript graph: MMI | expected counts, full graph | gradient step | [`learn::gradient`] |
+//! | structured perceptron | labelled path | best path, full graph | add the difference; average | [`learn::online`] |
+//! | structured SVM | labelled path | best path with cost added to wrong cells | sub-gradient, cutting plane or Frank-Wolfe step | [`learn::online`], [`learn::margin`] |
+//! | network under a CRF or SVM | as these | as these | the difference is the gradient by the network's output | `learn::neural` |
+//! | network by cross-entropy | forced alignment | softmax | the same, one frame at a time | `learn::neural` |
+//!
+//! The hybrid: a network gives P(y|x) for each frame, P(x|y) is proportional to P(y|x) / P(y), so
 //!
 //! ```text
 //! emission = acoustic_scale * (log P(y|x) - prior_scale * log P(y))

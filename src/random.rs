@@ -61,11 +61,12 @@ impl Random {
     pub fn below(&mut self, n: usize) -> usize {
         assert!(n > 0, "a number below 0 was asked for");
         // The high word of bits * n is the number; a low word under 2^64 mod n would be one draw too many for some numbers
-        // (Lemire 2019).
-        let surplus = (n as u64).wrapping_neg() % n as u64;
+        // (Lemire 2019). That is less than n, so that the division is rarely needed.
+        let n = n as u64;
         loop {
-            let product = u128::from(self.next_u64()) * n as u128;
-            if product as u64 >= surplus {
+            let product = u128::from(self.next_u64()) * u128::from(n);
+            let low = product as u64;
+            if low >= n || low >= n.wrapping_neg() % n {
                 return (product >> 64) as usize;
             }
         }

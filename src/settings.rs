@@ -1,5 +1,6 @@
 //! Settings in TOML to plain structs, with errors of one sentence that say where.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 pub(crate) use toml::Spanned;
 
@@ -8,6 +9,11 @@ use crate::error::place;
 /// Reads `text`; the error is a reason without the file's name: `line 3, column 1: unknown field ...`.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error| reason(text, &error))
+}
+
+/// `value` as TOML, which [`parse`] reads.
+pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<String, String> {
+    toml::to_string(value).map_err(|error| error.to_string())
 }
 
 /// The error's message on one line, after its place where that is known.

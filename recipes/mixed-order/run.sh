@@ -12,8 +12,8 @@ THREADS=${THREADS:-2}
 mkdir -p "$WORK"
 results=$WORK/results.tsv
 touch "$results"
-senone=$root/target/release/senone
-[ -x "$senone" ] || cargo build --release --manifest-path "$root/Cargo.toml"
+senone=${SENONE:-$root/target/release/senone}
+[ -n "${SENONE:-}" ] || cargo build --release --manifest-path "$root/Cargo.toml"
 
 # Trains and scores every learner on the source of alpha $1 and seed $2, one line each, all of them or none.
 one() {
@@ -22,10 +22,9 @@ one() {
   "$recipe/generate.py" "$1" "$2" "$folder/train.tsv" "$folder/test.tsv"
   lines=
   for learner in hmm crf perceptron svm; do
-    "$senone" --threads 1 tag train --quiet --learner $learner --output "$folder/$learner" "$folder/train.tsv"
+    "$senone" --threads 1 tag train --quiet --learner "$learner" --output "$folder/$learner" "$folder/train.tsv"
     "$senone" --threads 1 tag predict "$folder/$learner" "$folder/test.tsv" > "$folder/$learner.tsv"
-    accuracy=$("$senone" tag score --json "$folder/test.tsv" "$folder/$learner.tsv" |
-      python3 -c 'import json, sys; print(json.load(sys.stdin)["accuracy"]["percent"])')
+    accuracy=$("$senone" tag score "$folder/test.tsv" "$folder/$learner.tsv" | awk '/^accuracy/ { print $2 }')
     lines+="$1"$'\t'"$2"$'\t'"$learner"$'\t'"$accuracy"$'\n'
   done
   printf %s "$lines" >> "$results"

@@ -46,7 +46,7 @@ enum Command {
 
     /// Compare decoded phones with the reference
     Score(score::ScoreArgs),
-    /// Score tags of text
+    /// Tag the tokens of text: train, predict, score
     #[command(subcommand)]
     Tag(tag::TagCommand),
     /// Say what is wrong with manifests before training on them

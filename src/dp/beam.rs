@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::plan::Plan;
 use super::segments::SegmentSpan;
-use super::semiring::{Max, Semiring};
+use super::semiring::{Frames, Max, Semiring};
 use super::viterbi::giver;
 use crate::emission::Emissions;
 use crate::symbols::StateId;
@@ -237,8 +237,8 @@ impl Search {
     fn pull_along_arcs(&mut self, emissions: &[f32]) -> Arrivals {
         let mut scores = vec![f32::NEG_INFINITY; self.plan.graph().len()];
         self.tokens.iter().for_each(|token| scores[token.state.index()] = token.score);
-        let joined: Vec<f32> =
-            (0..scores.len()).map(|state| Max::join(self.plan.incoming.row(state), &scores)).collect();
+        let mut joined = scores.clone();
+        Max::step(&self.plan.incoming, Frames { previous: &scores, row: &mut joined, spare: &mut Vec::new() });
         let with_emission = joined.iter().zip(&self.plan.pdfs).map(|(score, &pdf)| score + emissions[pdf as usize]);
         let with_emission = with_emission.enumerate().map(|(state, score)| (StateId::from_index(state), score));
         self.within_beam(with_emission.collect(), |state| {

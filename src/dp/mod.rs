@@ -9,8 +9,9 @@
 //! ```
 //!
 //! [`forward`] and [`backward`] are one recursion whose single operation is a [`Semiring`]: [`Max`] or [`LogSum`].
-//! [`viterbi`] traces [`Max`] back; [`counts`] multiplies forward by backward;
-//! [`Search`] goes forward with [`Max`] on a beam, block by block.
+//! [`viterbi`] traces [`Max`] back, [`labelled_path`] does so where the labels are known, and after [`add_cost`] it finds the
+//! worst violation of a margin; [`counts`] multiplies forward by backward; [`Search`] goes forward with [`Max`] on a beam,
+//! block by block. Where a graph is dense, its arcs are gone through as a matrix.
 
 mod arc_counts;
 mod beam;
@@ -36,3 +37,5 @@ pub use viterbi::{Path, labelled_path, path_score, viterbi};
 
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+mod reference;

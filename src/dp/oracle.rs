@@ -2,6 +2,7 @@
 
 use std::sync::Arc as Shared;
 
+use super::rows::Layout;
 use super::*;
 use crate::Error;
 use crate::emission::Emissions;
@@ -78,11 +79,12 @@ struct Case {
 }
 
 impl Case {
-    fn new(random: &mut Random, width: f32, dead: usize) -> Self {
+    fn new(random: &mut Random, width: f32, dead: usize, layout: Layout) -> Self {
         let graph = Shared::new(random_graph(random));
         let weights = random_weights(&graph, random);
         let penalty = score(random, 1.0);
-        let plan = Plan::new(&graph, &weights, &PlanOptions { insertion_penalty: penalty }).unwrap();
+        let mut plan = Plan::new(&graph, &weights, &PlanOptions { insertion_penalty: penalty }).unwrap();
+        plan.lay_out(layout);
         let frames = 1 + random.below(6);
         let emissions = random_emissions((frames, 3), random, width, dead);
         Self { graph, weights, penalty, plan, emissions }
@@ -146,17 +148,18 @@ fn near(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()))
 }
 
-/// Runs `check` on random problems: gentle scores, scores of a thousand, and scores that are often minus infinity.
+/// Runs `check` on random problems: gentle scores, scores of a thousand, and scores that are often minus infinity; each with
+/// the arcs in rows and as a matrix.
 fn cases(check: impl Fn(&Case, &[(f64, Vec<StateId>)])) {
     let mut possible = 0;
-    for seed in 0..600 {
+    for (seed, layout) in (0..600).flat_map(|seed| [(seed, Layout::Sparse), (seed, Layout::Dense)]) {
         let (width, dead) = [(2.0, 0), (1000.0, 0), (2.0, 25)][seed % 3];
-        let case = Case::new(&mut Random::new(seed as u64), width, dead);
+        let case = Case::new(&mut Random::new(seed as u64), width, dead, layout);
         let paths = case.paths();
         possible += usize::from(!paths.is_empty());
         check(&case, &paths);
     }
-    assert!((300..600).contains(&possible), "{possible} of 600 problems have a path: too one-sided a test");
+    assert!((600..1200).contains(&possible), "{possible} of 1200 problems have a path: too one-sided a test");
 }
 
 #[test]
@@ -411,6 +414,14 @@ fn an_hour_long_utterance_keeps_its_precision() {
 }
 
 #[test]
+fn a_graph_without_states_is_refused() {
+    let graph = GraphBuilder::new(Shared::new(["a"].into_iter().collect()), 1, 0).build().unwrap();
+    let plan = plain(&Shared::new(graph));
+    assert!(viterbi(&plan, &emissions(&[&[0.0], &[0.0]])).is_err());
+    assert!(counts(&plan, &emissions(&[&[0.0], &[0.0]])).is_err());
+}
+
+#[test]
 fn no_frames_and_too_few_are_refused() {
     let mut builder = GraphBuilder::new(Shared::new(["a"].into_iter().collect()), 1, 0);
     let state = State { pdf: PdfId(0), symbol: SymbolId(0), entry: false, restarts: false, word: None };
@@ -445,7 +456,7 @@ fn the_largest_scores_are_still_numbers() {
 fn the_slope_of_log_z_is_the_occupancy() {
     let mut random = Random::new(5);
     for _ in 0..50 {
-        let case = Case::new(&mut random, 2.0, 0);
+        let case = Case::new(&mut random, 2.0, 0, Layout::Dense);
         let Ok((_, counts)) = counts(&case.plan, &case.emissions) else { continue };
         let log_z = |cell: usize, step: f32| {
             let mut scores = case.emissions.matrix().clone();

@@ -87,6 +87,12 @@ impl Plan {
         Ok(())
     }
 
+    #[cfg(test)]
+    pub(super) fn lay_out(&mut self, layout: super::rows::Layout) {
+        self.incoming.lay_out(layout);
+        self.outgoing.lay_out(layout);
+    }
+
     /// The graph that was laid out.
     pub fn graph(&self) -> &Graph {
         &self.graph

@@ -23,7 +23,8 @@ pub(super) enum Layout {
     Dense,
 }
 
-/// A graph is dense when at least one in so many pairs of states is an arc.
+/// A graph is dense when at least one in so many pairs of states is an arc: from 17 to 420 states, the matrix then is as fast
+/// as the arcs for [`LogSum`](super::LogSum), and twice as fast for [`Max`](super::Max).
 const DENSE_SHARE: usize = 4;
 
 impl Layout {

@@ -98,8 +98,13 @@ pub fn path_score(plan: &Plan, emissions: &Emissions, states: &[StateId]) -> Res
 
 /// The position of the arc `from -> to` in [`Graph::all_arcs`](crate::graph::Graph::all_arcs).
 pub(super) fn arc_position(plan: &Plan, from: StateId, to: StateId) -> Option<usize> {
-    let range = plan.graph().arc_range(from);
-    plan.outgoing.row(from.index()).binary_search_by_key(&to, |step| step.state).ok().map(|found| range.start + found)
+    let (row, first) = (plan.outgoing.row(from.index()), plan.graph().arc_range(from).start);
+    // In a full row every state stands at its own number.
+    let found = match row.get(to.index()) {
+        Some(step) if step.state == to => Ok(to.index()),
+        _ => row.binary_search_by_key(&to, |step| step.state),
+    };
+    found.ok().map(|found| first + found)
 }
 
 fn edge(edge: &[Step], state: StateId, verb: &str) -> Result<f64> {

@@ -39,6 +39,11 @@ pub trait Scorer: Sync {
     /// Calls `add(parameter, amount)` for what the derivatives (or counts) `by_cell` `[T x P]` amount to; a parameter may come
     /// more than once, one that nothing touches does not come.
     fn differentiate(&self, input: &Self::Input, by_cell: &Matrix, add: impl FnMut(usize, f64));
+
+    /// Adds what [`Scorer::differentiate`] tells to `sums`, by parameter: the faster way when most cells are not zero.
+    fn accumulate(&self, input: &Self::Input, by_cell: &Matrix, sums: &mut [f64]) {
+        self.differentiate(input, by_cell, |parameter, amount| sums[parameter] += amount);
+    }
 }
 
 /// Weights for pairs of a sparse feature and a pdf, those pairs only that were listed.
@@ -58,22 +63,29 @@ impl SparseScorer {
     /// # Errors
     /// [`Error::Other`] when there would be more than 2^32 parameters.
     pub fn all(features: usize, pdfs: usize) -> Result<Self> {
-        let every = || (0..pdfs as u32).collect::<Vec<_>>();
-        Self::of((0..features).map(|_| every()).collect(), pdfs)
+        let total = features.saturating_mul(pdfs);
+        check_count(total)?;
+        let first = (0..=features as u32).map(|feature| feature * pdfs as u32).collect();
+        let pdf = (0..total as u32).map(|parameter| parameter % pdfs as u32).collect();
+        Ok(Self { pdfs, first, pdf })
     }
 
     /// A parameter for every pair that occurs in `examples`: frames, and the right pdf of each of them.
     ///
     /// # Errors
-    /// As [`SparseScorer::all`].
+    /// As [`SparseScorer::all`]; [`Error::Shape`] for a feature from `features` or a label from `pdfs` on, and when there are
+    /// more labels than frames.
     pub fn observed<'a>(
         examples: impl IntoIterator<Item = (&'a SparseFrames, &'a [PdfId])>,
         (features, pdfs): (usize, usize),
     ) -> Result<Self> {
         let mut pairs = vec![Vec::new(); features];
         for (frames, labels) in examples {
+            below("labels of a sequence", labels.len(), frames.frames() + 1)?;
             for (frame, label) in labels.iter().enumerate() {
+                below("pdfs of a linear scorer", label.index(), pdfs)?;
                 for &feature in frames.frame(frame).0 {
+                    below("features of a linear scorer", feature as usize, features)?;
                     let seen: &mut Vec<u32> = &mut pairs[feature as usize];
                     if let Err(place) = seen.binary_search(&label.0) {
                         seen.insert(place, label.0);
@@ -87,10 +99,7 @@ impl SparseScorer {
     /// A parameter for each of the pdfs of each feature, ascending.
     fn of(pairs: Vec<Vec<u32>>, pdfs: usize) -> Result<Self> {
         let total: usize = pairs.iter().map(Vec::len).sum();
-        if u32::try_from(total).is_err() {
-            let reason = format!("{total} pairs of feature and tag are too many: leave rare features out");
-            return Err(Error::Other(reason));
-        }
+        check_count(total)?;
         let mut first = Vec::with_capacity(pairs.len() + 1);
         first.push(0);
         let mut pdf = Vec::with_capacity(total);
@@ -147,9 +156,15 @@ impl SparseScorer {
             return Err(Error::Shape { what: "features of a linear scorer", expected, found });
         };
         // No share of a weight of minus infinity is nothing, and not NaN.
-        if value != 0.0 {
-            let pairs = self.pdf[row.clone()].iter().zip(&parameters[row]);
-            pairs.for_each(|(&pdf, weight)| sums[pdf as usize] += f64::from(value) * weight);
+        if value == 0.0 {
+            return Ok(());
+        }
+        let (pdfs, weights) = (&self.pdf[row.clone()], &parameters[row]);
+        if weights.len() == sums.len() {
+            // Every pdf, in order.
+            sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += f64::from(value) * weight);
+        } else {
+            pdfs.iter().zip(weights).for_each(|(&pdf, weight)| sums[pdf as usize] += f64::from(value) * weight);
         }
         Ok(())
     }
@@ -204,6 +219,39 @@ impl Scorer for SparseScorer {
             }
         }
     }
+
+    fn accumulate(&self, input: &SparseFrames, by_cell: &Matrix, sums: &mut [f64]) {
+        let mut wide = vec![0.0; self.pdfs];
+        for (frame, cells) in by_cell.iter_rows().enumerate() {
+            wide.iter_mut().zip(cells).for_each(|(wide, &cell)| *wide = f64::from(cell));
+            let (features, values) = input.frame(frame);
+            for (&feature, &value) in features.iter().zip(values) {
+                let Some(row) = self.row(feature) else { continue };
+                let (pdfs, sums) = (&self.pdf[row.clone()], &mut sums[row]);
+                if sums.len() == wide.len() {
+                    sums.iter_mut().zip(&wide).for_each(|(sum, cell)| *sum += f64::from(value) * cell);
+                } else {
+                    sums.iter_mut().zip(pdfs).for_each(|(sum, &pdf)| *sum += f64::from(value) * wide[pdf as usize]);
+                }
+            }
+        }
+    }
+}
+
+/// Whether that many parameters can be numbered.
+fn check_count(total: usize) -> Result<()> {
+    match u32::try_from(total) {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let reason = format!("{total} pairs of feature and tag are too many: leave rare features out");
+            Err(Error::Other(reason))
+        }
+    }
+}
+
+/// Whether `found` is one of the numbers below `limit`.
+fn below(what: &'static str, found: usize, limit: usize) -> Result<()> {
+    if found < limit { Ok(()) } else { Err(Error::Shape { what, expected: limit, found: found + 1 }) }
 }
 
 /// Weights for every pair of a dimension and a pdf, and a bias for each pdf: `[(D + 1) x P]`, the biases last.
@@ -259,6 +307,14 @@ impl Scorer for FrameScorer {
             }
         }
     }
+
+    fn accumulate(&self, input: &Matrix, by_cell: &Matrix, sums: &mut [f64]) {
+        for (values, cells) in input.iter_rows().zip(by_cell.iter_rows()) {
+            for (&value, row) in values.iter().chain(&[1.0]).zip(sums.chunks_exact_mut(self.pdfs)) {
+                row.iter_mut().zip(cells).for_each(|(sum, &cell)| *sum += f64::from(value) * f64::from(cell));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -286,6 +342,10 @@ mod tests {
         };
         let mut gradient = vec![0.0; scorer.parameters()];
         scorer.differentiate(input, &cells, |parameter, amount| gradient[parameter] += amount);
+        let mut sums = vec![1.0; scorer.parameters()];
+        scorer.accumulate(input, &cells, &mut sums);
+        let same = sums.iter().zip(&gradient).all(|(sum, slope)| (sum - 1.0 - slope).abs() < 1e-12);
+        assert!(same, "{sums:?} {gradient:?}");
         for (parameter, slope) in gradient.iter().enumerate() {
             let mut moved = parameters.clone();
             moved[parameter] += 1.0;

@@ -7,18 +7,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, Result};
 
-/// Creates or replaces `path` with what `fill` writes. When anything fails, `path` is as it was before.
+/// Creates or replaces `path` with what `fill` writes. When anything fails, `path` is as it was before. A link stays, and the file
+/// that it leads to is replaced; a device or a pipe is written to as it is.
 ///
 /// # Errors
 /// [`Error::Io`] when the folder does not exist, the file cannot be written or renamed, or `fill` fails.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let failed = |cause| Error::io("write", path, cause);
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => into_place(path, fill).map_err(failed),
+        Ok(_) => replace(&fs::canonicalize(path).map_err(failed)?, fill).map_err(failed),
+        Err(_) => replace(path, fill).map_err(failed),
+    }
+}
+
+/// Writes beside `path`, then renames.
+fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let temporary = temporary_name(path);
     let written = write_through(&temporary, fill).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|cause| {
+    written.inspect_err(|_| {
         // It may not exist: the first cause is the one to tell.
         let _ = fs::remove_file(&temporary);
-        Error::io("write", path, cause)
     })
+}
+
+/// Writes to what cannot be replaced.
+fn into_place(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(File::options().write(true).open(path)?);
+    fill(&mut out)?;
+    out.flush()
 }
 
 fn write_through(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -63,6 +80,20 @@ mod tests {
         assert!(failed.unwrap_err().to_string().contains("disk full"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_devices_stay_what_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("a.txt"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, |out| out.write_all(b"new")).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(write("/dev/full".as_ref(), |out| out.write_all(b"new")).is_err() || !Path::new("/dev/full").exists());
+        assert!(write(folder.path(), |_| Ok(())).unwrap_err().to_string().contains("cannot write"));
     }
 
     #[test]

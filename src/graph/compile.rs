@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Graph;
-use super::lattice::{Lattice, Link, MOST_ARCS, too_large};
+use super::lattice::{Lattice, Link, MOST_ARCS, Segment, too_large};
 use super::ngram::{HistoryId, Ngram};
 use super::spec::GraphSpec;
 use crate::error::require;
@@ -56,12 +56,8 @@ impl GraphSpec {
         if ngram.symbols() != self.symbols() {
             return Err(Error::Other("the n-gram and the graph have different symbols".into()));
         }
-        require(scale.is_finite() && scale >= 0.0, "scale of the n-gram", scale, "a finite number of 0 or more")?;
-        let mut histories = Histories { spec: self, ngram, scale, places: BTreeMap::new(), net: Lattice::default() };
-        histories.expand()?;
         let none = || Error::Other("the n-gram gives every legal sequence of the graph probability 0".into());
-        let net = histories.net;
-        net.trimmed().ok_or_else(none)?.expand(self)
+        self.legal_pairs_only().weighed((ngram, scale))?.ok_or_else(none)?.expand(self)
     }
 
     /// One segment a symbol: the last symbol is all the history there is.
@@ -80,34 +76,52 @@ impl GraphSpec {
     }
 }
 
-/// The net of symbols by history, as far as it is laid out.
+impl Lattice {
+    /// The same sequences, weighed by an n-gram over their symbols and the factor on its scores: every segment once for each
+    /// history after it. `None` when all sequences have probability 0.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when there would be more than 50 million links; [`Error::Setting`] when the factor is negative or not
+    /// finite.
+    pub(super) fn weighed(&self, (ngram, scale): (&Ngram, f32)) -> Result<Option<Lattice>> {
+        require(scale.is_finite() && scale >= 0.0, "scale of the n-gram", scale, "a finite number of 0 or more")?;
+        let mut histories = Histories { plain: self, ngram, scale, places: BTreeMap::new(), net: Lattice::default() };
+        histories.expand()?;
+        Ok(histories.net.trimmed())
+    }
+}
+
+/// A net by history, as far as it is laid out.
 struct Histories<'a> {
-    spec: &'a GraphSpec,
+    plain: &'a Lattice,
     ngram: &'a Ngram,
     scale: f32,
-    /// The segment of a symbol and the history after it.
-    places: BTreeMap<(HistoryId, SymbolId), usize>,
+    /// The new segment of a plain one and the history after it.
+    places: BTreeMap<(HistoryId, usize), usize>,
     net: Lattice,
 }
 
 impl Histories<'_> {
     /// Breadth first from the starts: segments are numbered as they are met.
     fn expand(&mut self) -> Result<()> {
+        let mut onward = vec![vec![]; self.plain.segments.len()];
+        self.plain.links.iter().for_each(|link| onward[link.from].push((link.to, link.fixed)));
+        let ends: BTreeMap<usize, f32> = self.plain.ends.iter().copied().collect();
         let mut open = vec![];
-        for &symbol in self.spec.starts() {
-            if let Some((segment, fixed)) = self.enter(self.ngram.start(), symbol, &mut open) {
-                self.net.starts.push((segment, fixed));
+        for &(segment, fixed) in &self.plain.starts {
+            if let Some((segment, score)) = self.enter(self.ngram.start(), segment, &mut open) {
+                self.net.starts.push((segment, fixed + score));
             }
         }
         let mut next = 0;
-        while let Some(&(history, symbol)) = open.get(next) {
+        while let Some(&(history, segment)) = open.get(next) {
             let end = self.scale * self.ngram.end(history);
-            if end.is_finite() && self.spec.ends().binary_search(&symbol).is_ok() {
-                self.net.ends.push((next, end));
+            if let (Some(fixed), true) = (ends.get(&segment), end.is_finite()) {
+                self.net.ends.push((next, fixed + end));
             }
-            for &(to, _) in self.spec.successors(symbol) {
-                if let Some((to, fixed)) = self.enter(history, to, &mut open) {
-                    self.net.links.push(Link { from: next, to, fixed });
+            for &(to, fixed) in &onward[segment] {
+                if let Some((to, score)) = self.enter(history, to, &mut open) {
+                    self.net.links.push(Link { from: next, to, fixed: fixed + score });
                 }
             }
             if self.net.links.len() > MOST_ARCS {
@@ -118,26 +132,27 @@ impl Histories<'_> {
         Ok(())
     }
 
-    /// The segment of `symbol` said after `history`, and what the n-gram adds; `None` when it gives probability 0.
+    /// The place of `segment` said after `history`, and what the n-gram adds; `None` when it gives probability 0.
     fn enter(
         &mut self,
         history: HistoryId,
-        symbol: SymbolId,
-        open: &mut Vec<(HistoryId, SymbolId)>,
+        segment: usize,
+        open: &mut Vec<(HistoryId, usize)>,
     ) -> Option<(usize, f32)> {
+        let Segment { symbol, word } = self.plain.segments[segment];
         let (score, after) = match self.ngram.knows(symbol) {
             true => (self.ngram.score(history, symbol), self.ngram.next(history, symbol)),
             false => (0.0, history),
         };
-        let fixed = self.scale * score;
-        if !fixed.is_finite() {
+        let score = self.scale * score;
+        if !score.is_finite() {
             return None;
         }
-        let segment = *self.places.entry((after, symbol)).or_insert_with(|| {
-            open.push((after, symbol));
-            self.net.segment(symbol, None)
+        let place = *self.places.entry((after, segment)).or_insert_with(|| {
+            open.push((after, segment));
+            self.net.segment(symbol, word)
         });
-        Some((segment, fixed))
+        Some((place, score))
     }
 }
 

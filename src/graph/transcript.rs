@@ -2,6 +2,7 @@
 
 use super::Graph;
 use super::lattice::{Lattice, MOST_ARCS, too_large};
+use super::ngram::Ngram;
 use super::spec::GraphSpec;
 use crate::symbols::{SymbolId, WordId};
 use crate::{Error, Result};
@@ -40,12 +41,27 @@ impl GraphSpec {
     /// [`Error::Transcript`] naming the first pair that the graph forbids when no alignment is legal, or a slot without
     /// pronunciation.
     pub fn transcript_of(&self, slots: &[Slot]) -> Result<Graph> {
+        self.transcript_net(slots)?.expand(self)
+    }
+
+    /// [`GraphSpec::transcript_of`] with the scores of `lm`, an n-gram and the factor on its scores: each alignment then scores
+    /// what it does in the graph of [`GraphSpec::compile_with`], so that it has its share of that graph's total.
+    ///
+    /// # Errors
+    /// As [`GraphSpec::transcript_of`]; [`Error::Transcript`] when the n-gram gives every alignment probability 0; as
+    /// [`GraphSpec::compile_with`].
+    pub fn transcript_with(&self, slots: &[Slot], lm: (&Ngram, f32)) -> Result<Graph> {
+        if lm.0.symbols() != self.symbols() {
+            return Err(Error::Other("the n-gram and the graph have different symbols".into()));
+        }
+        let none = || Error::Transcript { reason: "the n-gram gives it probability 0".into() };
+        self.transcript_net(slots)?.weighed(lm)?.ok_or_else(none)?.expand(self)
+    }
+
+    fn transcript_net(&self, slots: &[Slot]) -> Result<Lattice> {
         slots.iter().try_for_each(|slot| self.check_slot(slot))?;
         let laid = self.lay(slots)?;
-        match laid.net.clone().trimmed() {
-            Some(net) => net.expand(self),
-            None => Err(Error::Transcript { reason: self.first_fault(&laid) }),
-        }
+        laid.net.clone().trimmed().ok_or_else(|| Error::Transcript { reason: self.first_fault(&laid) })
     }
 
     fn check_slot(&self, slot: &Slot) -> Result<()> {

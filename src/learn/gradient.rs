@@ -79,7 +79,8 @@ pub struct StochasticConfig {
     pub transition_learning_rate: Option<f64>,
     /// How fast rates fall, 0 or more.
     pub decay: f64,
-    /// What the order of the examples comes from.
+    /// What the order of the examples comes from; whoever reads settings gives it.
+    #[serde(skip)]
     pub seed: u64,
 }
 
@@ -195,7 +196,8 @@ impl BatchConfig {
             gradient.iter_mut().zip(theta).for_each(|(slope, weight)| *slope += 2.0 * self.l2 * weight);
             Ok(loss + penalty(self.l2, theta))
         };
-        let mut search = Lbfgs::new(self.lbfgs.clone(), theta, objective).map_err(|error| in_epoch(1, error))?;
+        let search = Lbfgs::new(self.lbfgs.clone(), theta, objective).map_err(|error| in_epoch(1, error))?;
+        let mut search = search.with_scale(self.scale(problem));
         let stop = loop {
             let iteration = search.iterations() + 1;
             if let Some(stop) = search.step(objective).map_err(|error| in_epoch(iteration, error))? {
@@ -213,6 +215,17 @@ impl BatchConfig {
         let iterations = search.iterations();
         let point = search.into_point();
         Ok(Trained { theta: point.theta, loss: point.loss, iterations, stop })
+    }
+}
+
+/// How far a parameter may move, at first: the less, the more it is used. Measured on tagging tasks, the square root takes fewer
+/// iterations than the uses themselves, and half of those without a scale.
+const POWER_OF_USES: f64 = -0.5;
+
+impl BatchConfig {
+    fn scale<S: Scorer>(&self, problem: &Problem<'_, S>) -> Vec<f64> {
+        // What is not used, and not kept small, has no slope: it does not move, whatever its scale.
+        problem.uses().iter().map(|uses| (uses + 2.0 * self.l2).max(f64::EPSILON).powf(POWER_OF_USES)).collect()
     }
 }
 

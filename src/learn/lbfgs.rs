@@ -7,6 +7,8 @@
 //! ```text
 //! theta_{k+1} = theta_k - t H_k g_k      H_{k+1} = V' H_k V + rho s s',  V = 1 - rho y s',  rho = 1 / y's
 //! ```
+//!
+//! where the oldest H is a diagonal: a guess of how far each parameter may move, compared with the others.
 
 use std::collections::VecDeque;
 
@@ -92,6 +94,8 @@ pub struct Lbfgs {
     evaluations: usize,
     /// The losses so far, that of the start first.
     losses: Vec<f64>,
+    /// The diagonal of H before any step is known, up to a common factor.
+    scale: Vec<f64>,
     /// The last steps, oldest first.
     memory: VecDeque<Pair>,
 }
@@ -134,8 +138,20 @@ impl Lbfgs {
         config.check()?;
         let mut gradient = vec![0.0; theta.len()];
         let loss = function(&theta, &mut gradient)?;
+        let scale = vec![1.0; theta.len()];
         let point = Point { theta, loss, gradient };
-        Ok(Self { config, point, evaluations: 1, losses: vec![loss], memory: VecDeque::new() })
+        Ok(Self { config, point, evaluations: 1, losses: vec![loss], scale, memory: VecDeque::new() })
+    }
+
+    /// Takes for each parameter how far it may move, compared with the others, for the same slope: above 0, all 1 when not given.
+    ///
+    /// A guess that is right within a factor of ten saves many iterations when parameters differ by far more than that.
+    ///
+    /// # Panics
+    /// When there is not one number for each parameter.
+    pub fn with_scale(self, scale: Vec<f64>) -> Self {
+        assert_eq!(scale.len(), self.point.theta.len(), "a scale for each parameter");
+        Self { scale, ..self }
     }
 
     /// Where it stands.
@@ -196,10 +212,8 @@ impl Lbfgs {
             add(&mut direction, -share, &pair.y);
             along.push(share);
         }
-        if let Some(last) = self.memory.back() {
-            let scale = 1.0 / (last.rho * dot(&last.y, &last.y));
-            direction.iter_mut().for_each(|d| *d *= scale);
-        }
+        let common = self.memory.back().map_or(1.0, |last| 1.0 / (last.rho * scaled_square(&last.y, &self.scale)));
+        direction.iter_mut().zip(&self.scale).for_each(|(d, scale)| *d *= common * scale);
         for (pair, share) in self.memory.iter().zip(along.into_iter().rev()) {
             let share_now = pair.rho * dot(&pair.y, &direction);
             add(&mut direction, share - share_now, &pair.s);
@@ -216,8 +230,9 @@ impl Lbfgs {
     ) -> Result<Option<Point>> {
         let start = OnLine { t: 0.0, loss: self.point.loss, slope: dot(&self.point.gradient, direction) };
         let (mut low, mut high) = (start, None);
-        let mut t = if self.memory.is_empty() { 1.0 / norm(direction) } else { 1.0 };
-        let mut next = self.point.clone();
+        // The first step has length 1, measured in the scale.
+        let mut t = if self.memory.is_empty() { 1.0 / (-start.slope).sqrt() } else { 1.0 };
+        let mut next = Point { theta: self.point.theta.clone(), loss: 0.0, gradient: vec![0.0; direction.len()] };
         for _ in 0..MOST_TRIALS {
             next.theta.copy_from_slice(&self.point.theta);
             add(&mut next.theta, t, direction);
@@ -251,10 +266,10 @@ impl Lbfgs {
     }
 }
 
-/// Where the slope should be zero if it goes on as from `start` to `low`: 2 to 10 times as far.
+/// Where the slope should be zero if it goes on as from `start` to `low`: 2 to 100 times as far.
 fn beyond(low: OnLine, start: OnLine) -> f64 {
     let zero = low.t * start.slope / (start.slope - low.slope);
-    if zero.is_finite() { zero.clamp(2.0 * low.t, 10.0 * low.t) } else { 2.0 * low.t }
+    if zero.is_finite() { zero.clamp(2.0 * low.t, 100.0 * low.t) } else { 2.0 * low.t }
 }
 
 /// The minimum between two points of the cubic that has their values and slopes (Nocedal & Wright 2006, eq. 3.59), not too near
@@ -273,6 +288,11 @@ fn between(low: OnLine, high: OnLine) -> f64 {
 /// to += factor * from
 fn add(to: &mut [f64], factor: f64, from: &[f64]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to += factor * from);
+}
+
+/// sum_i scale_i * vector_i^2
+fn scaled_square(vector: &[f64], scale: &[f64]) -> f64 {
+    vector.iter().zip(scale).map(|(value, scale)| scale * value * value).sum()
 }
 
 fn norm(vector: &[f64]) -> f64 {
@@ -328,6 +348,32 @@ mod tests {
         assert!(search.point().theta.iter().all(|x| (x - 1.0).abs() < 1e-8), "{:?}", search.point());
         assert!(losses.windows(2).all(|pair| pair[1] <= pair[0]));
         assert!(search.iterations() < 60 && search.evaluations() < 80, "{search:?}");
+    }
+
+    #[test]
+    fn a_scale_near_the_inverse_curvature_saves_steps() {
+        let curvature = |at: usize| 10f64.powi(at as i32 % 5);
+        let bowl = |theta: &[f64], gradient: &mut [f64]| {
+            let mut loss = 0.0;
+            for (at, (x, g)) in theta.iter().zip(gradient).enumerate() {
+                let off = x - 1.0;
+                loss += curvature(at) * (off.powi(2) + off.powi(4));
+                *g += curvature(at) * (2.0 * off + 4.0 * off.powi(3));
+            }
+            Ok(loss)
+        };
+        let iterations = |scale: Vec<f64>| {
+            let mut search = Lbfgs::new(FINE, vec![0.0; 50], bowl).unwrap().with_scale(scale);
+            let first = search.point().loss;
+            while search.point().loss > 1e-8 * first {
+                assert_eq!(search.step(bowl).unwrap(), None);
+            }
+            search.iterations()
+        };
+        let mut random = crate::random::Random::new(1);
+        let rough = (0..50).map(|at| f64::from(random.uniform() + 0.3) / curvature(at)).collect();
+        let (plain, scaled) = (iterations(vec![1.0; 50]), iterations(rough));
+        assert!(2 * scaled < plain, "{scaled} {plain}");
     }
 
     #[test]

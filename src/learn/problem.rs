@@ -16,6 +16,7 @@ use super::criterion::{Criterion, Objective, Right};
 use crate::dp::{Counts, Path, Plan, PlanOptions, labelled_path, path_counts, path_score, viterbi};
 use crate::emission::{Emissions, Scorer};
 use crate::graph::{Graph, Weights};
+use crate::matrix::Matrix;
 use crate::symbols::{PdfId, StateId};
 use crate::{Error, Result};
 
@@ -109,6 +110,13 @@ impl<S: Scorer> Problem<'_, S> {
         transitions.for_each(|(transition, &count)| add(self.scorer.parameters() + transition, count));
     }
 
+    /// Adds what [`Problem::differentiate`] tells to `sums`, by parameter.
+    fn accumulate(&self, input: &S::Input, counts: &Counts, sums: &mut [f64]) {
+        let (emissions, transitions) = sums.split_at_mut(self.scorer.parameters());
+        self.scorer.accumulate(input, &counts.occupancy, emissions);
+        transitions.iter_mut().zip(&counts.transitions).for_each(|(sum, count)| *sum += count);
+    }
+
     /// The sum of the losses of all examples; their gradient is added to `gradient`.
     ///
     /// # Errors
@@ -121,7 +129,7 @@ impl<S: Scorer> Problem<'_, S> {
             for example in examples {
                 let of_example = self.of_example((&plan, theta), example, criterion)?;
                 loss += of_example.loss;
-                self.differentiate(&example.input, &of_example.gradient, |parameter, d| sum[parameter] += d);
+                self.accumulate(&example.input, &of_example.gradient, &mut sum);
             }
             Ok((loss, sum))
         };
@@ -132,6 +140,23 @@ impl<S: Scorer> Problem<'_, S> {
             gradient.iter_mut().zip(sum).for_each(|(total, d)| *total += d);
         }
         Ok(total)
+    }
+
+    /// How much each parameter could be used: the sum over frames of its squared feature, whatever the label; for a transition the
+    /// number of frames. The curvature of the log-likelihood is a share of it.
+    pub fn uses(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.scorer.parameters()];
+        let mut frames = 0;
+        for example in self.examples {
+            let of_example = self.scorer.frames(&example.input);
+            let every = Matrix::from_vec(of_example, self.scorer.pdfs(), vec![1.0; of_example * self.scorer.pdfs()]);
+            let every = every.expect("a cell for each frame and pdf");
+            self.scorer
+                .differentiate(&example.input, &every, |parameter, feature| sums[parameter] += feature * feature);
+            frames += of_example;
+        }
+        sums.resize(self.parameters(), frames as f64);
+        sums
     }
 
     /// How often each parameter is used on the right paths: all that an HMM by counts looks at.

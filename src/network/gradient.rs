@@ -80,15 +80,17 @@ impl Network {
         let loss = scores.apply_op1(Surrogate { gradient: wanted.into_vec() }).map_err(refused)?;
         drop(scores);
         let gradients = loss.backward().map_err(refused)?;
-        let plain = |tensor: &Tensor| {
-            let gradient =
-                gradients.get(tensor).ok_or_else(|| Error::Network("a variable received no gradient".into()))?;
-            with_values(gradient, |values| Ok(values.to_vec())).map_err(refused)
+        let of = |tensor: &Tensor| {
+            gradients.get(tensor).ok_or_else(|| Error::Network("a variable received no gradient".into()))
         };
-        let parameters = plain(self.parameters.variable())?;
-        let parameters = cut(&parameters, self.parameters.lengths()).into_iter().map(<[f32]>::to_vec).collect();
-        let by_frames = if by_frames == InputGradient::Wanted { plain(&frames)? } else { Vec::new() };
-        Ok((parameters, by_frames))
+        let lengths = self.parameters.lengths();
+        let split = |flat: &[f32]| Ok(cut(flat, lengths).into_iter().map(<[f32]>::to_vec).collect());
+        let by_parameters = with_values(of(self.parameters.variable())?, split).map_err(refused)?;
+        let by_frames = match by_frames {
+            InputGradient::Wanted => with_values(of(&frames)?, |values| Ok(values.to_vec())).map_err(refused)?,
+            InputGradient::Unwanted => Vec::new(),
+        };
+        Ok((by_parameters, by_frames))
     }
 
     /// The gradient by the frames `[T x D]` of an utterance from that by its padded frames.

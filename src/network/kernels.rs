@@ -195,7 +195,7 @@ fn cropped(segments: &Segments, margin: usize) -> impl Iterator<Item = (usize, u
 
 /// A dropout mask that is drawn again, the same, whenever it is applied (inverted scaling: what stays grows).
 #[derive(Debug, Clone)]
-pub(super) struct Mask {
+pub(crate) struct Mask {
     /// Share of the values that become 0, in 256ths.
     dropped: u8,
     random: Random,
@@ -203,12 +203,12 @@ pub(super) struct Mask {
 
 impl Mask {
     /// Drops the share `rate` in `[0, 1)`, rounded to 256ths.
-    pub(super) fn new(rate: f32, random: Random) -> Self {
+    pub(crate) fn new(rate: f32, random: Random) -> Self {
         Self { dropped: (rate * 256.0).round().clamp(0.0, 255.0) as u8, random }
     }
 
     /// Applies the mask in place.
-    pub(super) fn apply(&self, values: &mut [f32]) {
+    pub(crate) fn apply(&self, values: &mut [f32]) {
         let kept = 256.0 / (256.0 - f32::from(self.dropped));
         let mut random = self.random.clone();
         for eight in values.chunks_mut(8) {
@@ -222,7 +222,7 @@ impl Mask {
 }
 
 /// Makes each row of `cols` scores log-probabilities: x - log sum exp x.
-pub(super) fn log_softmax(values: &mut [f32], cols: usize) {
+pub(crate) fn log_softmax(values: &mut [f32], cols: usize) {
     for row in values.chunks_exact_mut(cols) {
         let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f64 = row.iter().map(|value| f64::from((value - top).exp())).sum();

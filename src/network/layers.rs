@@ -79,11 +79,11 @@ impl Connection {
     }
 
     /// Adds the gradients by W and b.
-    pub(super) fn differentiate(&self, x: &Rows, gradient: &[f32], sums: &mut [Vec<f32>]) {
+    pub(super) fn differentiate(&self, x: &Rows, gradient: &[f32], sums: &mut [&mut [f32]]) {
         let [bias, weight] = self.places;
         let affine = self.on(&x.segments);
-        affine.weight_gradient(&x.values, gradient, &mut sums[weight]);
-        affine.bias_gradient(gradient, &mut sums[bias]);
+        affine.weight_gradient(&x.values, gradient, sums[weight]);
+        affine.bias_gradient(gradient, sums[bias]);
     }
 
     /// Adds the gradient by x to `sum`.
@@ -100,7 +100,7 @@ impl Connection {
     }
 
     /// Adds the gradient by these rows, from what the layer's last output was at each row.
-    pub(super) fn differentiate_feedback(&self, before: &[f32], gradient: &[f32], sums: &mut [Vec<f32>]) {
+    pub(super) fn differentiate_feedback(&self, before: &[f32], gradient: &[f32], sums: &mut [&mut [f32]]) {
         let (rows, inputs, outputs) = (gradient.len() / self.outputs, self.feedback, self.outputs);
         let sum = &mut sums[self.places[1]][self.splice.count() * self.inputs * outputs..];
         let before = View::new(before, (rows, inputs), inputs);
@@ -215,7 +215,7 @@ impl Layer {
         &self,
         values: &[&[f32]],
         (saved, mut gradient): (Saved, Vec<f32>),
-        (sums, by_input): (&mut [Vec<f32>], InputGradient),
+        (sums, by_input): (&mut [&mut [f32]], InputGradient),
     ) -> Vec<f32> {
         let Saved { x, affine, inner, mask, unrolled } = saved;
         let mut by_x = vec![0.0; x.values.len()];
@@ -223,7 +223,7 @@ impl Layer {
             Self::Recurrent(recurrent) => {
                 mask.iter().for_each(|mask| mask.apply(&mut gradient));
                 let by_x_wanted = (by_input == InputGradient::Wanted).then_some(&mut by_x[..]);
-                recurrent.backward(values, (&x, unrolled, &mut gradient), (sums, by_x_wanted));
+                recurrent.backward(values, (&x, unrolled, &gradient), (sums, by_x_wanted));
                 return by_x;
             }
             Self::Output(connection) => connection,

@@ -23,6 +23,7 @@ mod tdnn;
 
 pub use config::NetworkConfig;
 pub use gradient::Criterion;
+pub(crate) use kernels::{Mask, log_softmax};
 pub use lstm::LstmConfig;
 pub use mlp::MlpConfig;
 pub use params::NamedTensor;

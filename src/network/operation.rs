@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, Tensor};
 
 use super::layers::{InputGradient, Rows, Saved};
-use super::params::cut;
+use super::params::{cut, cut_mut};
 use super::plan::Plan;
 use super::splice::Segments;
 use crate::random::Random;
@@ -65,15 +65,17 @@ impl CustomOp2 for NetworkOp {
         };
         let gradient = with_values(&gradient.contiguous()?, |gradient| Ok(gradient.to_vec()))?;
         let wanted = if frames.is_variable() { InputGradient::Wanted } else { InputGradient::Unwanted };
-        let (sums, by_frames) = with_values(parameters, |flat| {
-            Ok(self.plan.backward(&cut(flat, &self.lengths), (saved, gradient), wanted))
+        let mut sums = vec![0.0; parameters.elem_count()];
+        let by_frames = with_values(parameters, |flat| {
+            let (values, mut sums) = (cut(flat, &self.lengths), cut_mut(&mut sums, &self.lengths));
+            Ok(self.plan.backward(&values, (saved, gradient), (&mut sums, wanted)))
         })?;
         let like = |values, tensor: &Tensor| Tensor::from_vec(values, tensor.shape(), tensor.device());
         let by_frames = match wanted {
             InputGradient::Wanted => Some(like(by_frames, frames)?),
             InputGradient::Unwanted => None,
         };
-        Ok((by_frames, Some(like(sums.concat(), parameters)?)))
+        Ok((by_frames, Some(like(sums, parameters)?)))
     }
 }
 

@@ -29,6 +29,36 @@ const BETA_1: f32 = 0.9;
 const BETA_2: f32 = 0.98;
 const EPSILON: f32 = 1e-8;
 
+/// What all values share in one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Update {
+    options: StepOptions,
+    /// What clipping leaves of the gradient.
+    scale: f32,
+    /// 1 - b1^t and 1 - b2^t.
+    corrections: [f32; 2],
+}
+
+impl Update {
+    /// Moves `values` against `gradient`, all of the same length:
+    ///
+    /// ```text
+    /// m = b1 m + (1 - b1) g      v = b2 v + (1 - b2) g^2
+    /// w = w - rate * (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay * w)
+    /// ```
+    pub fn apply(&self, values: &mut [f32], gradient: &[f32], (first, second): (&mut [f32], &mut [f32])) {
+        let Self { options, scale, corrections: [correct_1, correct_2] } = *self;
+        let cells = values.iter_mut().zip(gradient).zip(first.iter_mut().zip(second));
+        for ((w, &g), (m, v)) in cells {
+            let g = g * scale;
+            *m = BETA_1 * *m + (1.0 - BETA_1) * g;
+            *v = BETA_2 * *v + (1.0 - BETA_2) * g * g;
+            let direction = (*m / correct_1) / ((*v / correct_2).sqrt() + EPSILON);
+            *w -= options.learning_rate * (direction + options.weight_decay * *w);
+        }
+    }
+}
+
 impl AdamW {
     /// No moments yet, for parameters as long as `parameters`.
     pub fn new(parameters: &[Vec<f32>]) -> Self {
@@ -37,35 +67,37 @@ impl AdamW {
     }
 
     /// One step against `gradient`; returns the norm that the gradient had.
-    ///
-    /// ```text
-    /// m = b1 m + (1 - b1) g      v = b2 v + (1 - b2) g^2
-    /// w = w - rate * (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay * w)
-    /// ```
     pub fn step(&mut self, parameters: &mut [Vec<f32>], gradient: &[Vec<f32>], options: StepOptions) -> f64 {
-        self.steps += 1;
         let norm = norm(gradient);
+        self.step_of_norm(parameters, gradient, (norm, options));
+        norm
+    }
+
+    /// One step against `gradient`, which is all or part of one of that `norm`. The rest of it, whose moments are kept
+    /// elsewhere, moves by the [`Update`] that is returned.
+    pub fn step_of_norm(
+        &mut self,
+        parameters: &mut [Vec<f32>],
+        gradient: &[Vec<f32>],
+        (norm, options): (f64, StepOptions),
+    ) -> Update {
+        self.steps += 1;
         let scale = if norm > f64::from(options.clip) { (f64::from(options.clip) / norm) as f32 } else { 1.0 };
         let correct = |beta: f32| (1.0 - f64::from(beta).powf(self.steps as f64)) as f32;
-        let (correct_1, correct_2) = (correct(BETA_1), correct(BETA_2));
+        let update = Update { options, scale, corrections: [correct(BETA_1), correct(BETA_2)] };
         let moments = self.first.par_iter_mut().zip(&mut self.second);
-        parameters.par_iter_mut().zip(gradient).zip(moments).for_each(|((values, gradient), (first, second))| {
-            let cells = values.iter_mut().zip(gradient).zip(first.iter_mut().zip(second));
-            for ((w, &g), (m, v)) in cells {
-                let g = g * scale;
-                *m = BETA_1 * *m + (1.0 - BETA_1) * g;
-                *v = BETA_2 * *v + (1.0 - BETA_2) * g * g;
-                let direction = (*m / correct_1) / ((*v / correct_2).sqrt() + EPSILON);
-                *w -= options.learning_rate * (direction + options.weight_decay * *w);
-            }
-        });
-        norm
+        parameters
+            .par_iter_mut()
+            .zip(gradient)
+            .zip(moments)
+            .for_each(|((values, gradient), (first, second))| update.apply(values, gradient, (first, second)));
+        update
     }
 }
 
 /// Euclidean norm of a whole gradient: tensors in parallel, then summed in order.
-fn norm(gradient: &[Vec<f32>]) -> f64 {
-    let square = |tensor: &Vec<f32>| tensor.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>();
+pub fn norm<T: AsRef<[f32]> + Sync>(gradient: &[T]) -> f64 {
+    let square = |tensor: &T| tensor.as_ref().iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>();
     let squares: Vec<f64> = gradient.par_iter().map(square).collect();
     squares.iter().sum::<f64>().sqrt()
 }

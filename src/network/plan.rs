@@ -87,20 +87,19 @@ impl Plan {
         (x, tape)
     }
 
-    /// The gradients by every parameter, in the order of the specs, and by the padded frames if that is wanted, from the
-    /// gradient by the scores.
+    /// Adds the gradients by every parameter to `sums`, in the order of the specs, and gives that by the padded frames, if it is
+    /// wanted, from the gradient by the scores.
     pub(super) fn backward(
         &self,
         values: &[&[f32]],
         (tape, gradient): (Vec<Saved>, Vec<f32>),
-        by_frames: InputGradient,
-    ) -> (Vec<Vec<f32>>, Vec<f32>) {
-        let mut sums: Vec<Vec<f32>> = values.iter().map(|values| vec![0.0; values.len()]).collect();
+        (sums, by_frames): (&mut [&mut [f32]], InputGradient),
+    ) -> Vec<f32> {
         let mut gradient = gradient;
         for (index, (layer, saved)) in self.layers.iter().zip(tape).enumerate().rev() {
             let by_input = if index == 0 { by_frames } else { InputGradient::Wanted };
-            gradient = layer.backward(values, (saved, gradient), (&mut sums, by_input));
+            gradient = layer.backward(values, (saved, gradient), (sums, by_input));
         }
-        (sums, gradient)
+        gradient
     }
 }

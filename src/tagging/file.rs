@@ -1,10 +1,12 @@
-//! A tagger as one file: safetensors, with what is text in its metadata and the features' names as bytes.
+//! A tagger as one file: safetensors, with what is text in the one entry `about` of its metadata, as TOML (more entries would come
+//! in an order that differs from run to run), and the features' names as bytes.
 //!
 //! | part | what |
 //! |---|---|
-//! | metadata `format`, `learner` | version of the layout; name of the learner |
-//! | metadata `template` | the template file |
-//! | metadata `graph`, `tags` | the graph file; or, where every tag may follow every tag, their names, one a line |
+//! | `format`, `learner` in `about` | version of the layout; name of the learner |
+//! | `template` | the template file |
+//! | `graph`, `tags` | the graph file; or, where every tag may follow every tag, their names, one a line |
+//! | `network`, `input`, `prior_scale` | shape of a network; values that it reads; weight of the priors under a hidden Markov model |
 //! | `features` | names of the features, one a line, UTF-8 |
 //! | `scorer.first`, `scorer.pdf` | which tags each feature scores, see [`SparseScorer::parts`] |
 //! | `theta` | weights of features, then of transitions |
@@ -13,6 +15,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+#[cfg(feature = "neural")]
+use half::f16;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use super::learner::{Learner, Source};
@@ -20,17 +24,20 @@ use super::learner::{Learner, Source};
 use super::neural::NetworkScores;
 use super::tagger::{Scores, Tagger};
 use super::{FeatureMap, TagSet, Template};
-use crate::emission::{Scorer, SparseScorer};
+use crate::emission::SparseScorer;
 use crate::formats::atomic;
 use crate::graph::GraphSpec;
 use crate::mmap::Mapped;
-use crate::{Error, Result};
+use crate::{Error, Result, settings};
 
 /// The version of the layout that this program writes and reads.
 const FORMAT: &str = "senone tagger 1";
 
+/// The entry of the metadata.
+const ABOUT: &str = "about";
+
 /// Why a file is no tagger.
-type Reason<T> = std::result::Result<T, String>;
+pub(super) type Reason<T> = std::result::Result<T, String>;
 
 /// Named tensors to write: type, shape, bytes.
 pub(super) struct Pack(BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>);
@@ -49,6 +56,13 @@ impl Pack {
     pub(super) fn floats(&mut self, name: &str, shape: Vec<usize>, values: impl Iterator<Item = f32>) {
         let bytes = values.flat_map(f32::to_le_bytes).collect();
         self.0.insert(name.into(), (Dtype::F32, shape, bytes));
+    }
+
+    /// A tensor of `f16`.
+    #[cfg(feature = "neural")]
+    pub(super) fn halves(&mut self, name: &str, shape: Vec<usize>, values: &[f32]) {
+        let bytes = values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
+        self.0.insert(name.into(), (Dtype::F16, shape, bytes));
     }
 }
 
@@ -86,6 +100,14 @@ impl Unpack<'_> {
         let values = view.data().as_chunks::<4>().0.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect();
         Ok((view.shape().to_vec(), values))
     }
+
+    /// Shape and values of a tensor of `f16`.
+    #[cfg(feature = "neural")]
+    pub(super) fn halves(&self, name: &str) -> Reason<(Vec<usize>, Vec<f32>)> {
+        let view = self.view(name, Dtype::F16)?;
+        let values = view.data().as_chunks::<2>().0.iter().map(|&chunk| f16::from_le_bytes(chunk).to_f32()).collect();
+        Ok((view.shape().to_vec(), values))
+    }
 }
 
 impl Tagger {
@@ -94,7 +116,7 @@ impl Tagger {
     /// # Errors
     /// [`Error::Io`] when it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let mut about = HashMap::from([
+        let mut about = BTreeMap::from([
             ("format".to_owned(), FORMAT.to_owned()),
             ("learner".to_owned(), self.learner.to_string()),
             ("template".to_owned(), self.features.template().text().to_owned()),
@@ -115,11 +137,14 @@ impl Tagger {
             #[cfg(feature = "neural")]
             Scores::Network(network) => network.pack(&mut pack, &mut about)?,
         }
-        let views = pack.0.iter().map(|(name, (dtype, shape, bytes))| {
-            Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?))
-        });
+        let views = pack
+            .0
+            .iter()
+            .map(|(name, (dtype, shape, bytes))| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)));
         let views = views.collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
-        let bytes = views.and_then(|views| safetensors::serialize(views, Some(about)));
+        let about = settings::to_text(&about).map_err(Error::Other)?;
+        let metadata = HashMap::from([(ABOUT.to_owned(), about)]);
+        let bytes = views.and_then(|views| safetensors::serialize(views, Some(metadata)));
         let bytes = bytes.map_err(|error| Error::Other(format!("the tagger cannot be laid out: {error}")))?;
         atomic::write(path, |file| file.write_all(&bytes))
     }
@@ -137,7 +162,8 @@ impl Tagger {
         let broken = |_| "is no tagger, or broken: expected a file that `senone tag train` wrote".to_owned();
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let unpack = Unpack(SafeTensors::deserialize(bytes).map_err(broken)?);
-        let about = metadata.metadata().clone().unwrap_or_default();
+        let about = metadata.metadata().as_ref().and_then(|metadata| metadata.get(ABOUT));
+        let about: BTreeMap<String, String> = settings::parse(about.map_or("", String::as_str))?;
         let entry = |key: &str| about.get(key).map(String::as_str).ok_or_else(|| format!("does not say its {key}"));
         match about.get("format").map(String::as_str) {
             Some(FORMAT) => {}
@@ -170,10 +196,6 @@ fn linear(unpack: &Unpack<'_>, spec: &GraphSpec) -> Result<Scores> {
     let (first, pdf) = (unpack.whole_numbers("scorer.first"), unpack.whole_numbers("scorer.pdf"));
     let scorer = SparseScorer::from_parts(first.map_err(wrong)?, pdf.map_err(wrong)?, spec.pdfs())?;
     let (_, theta) = unpack.floats("theta").map_err(wrong)?;
-    let expected = scorer.parameters() + spec.transitions();
-    if theta.len() != expected {
-        return Err(Error::Shape { what: "weights of the tagger", expected, found: theta.len() });
-    }
     if theta.iter().any(|weight| weight.is_nan() || *weight == f32::INFINITY) {
         return Err(Error::Other("a weight is not a number".into()));
     }

@@ -3,17 +3,18 @@
 //! A learner is called by where its scores come from and what is made of them: `crf`, `svm`, ... are linear in the features of
 //! the template; `bilstm-crf` is a network under a CRF, `bilstm` the network alone.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::learn::criterion::HammingCost;
-use crate::learn::gradient::{BatchConfig, StochasticConfig};
 #[cfg(feature = "neural")]
 use super::neural::NeuralSettings;
 use crate::error::require;
+use crate::learn::criterion::HammingCost;
+use crate::learn::gradient::{BatchConfig, StochasticConfig};
 use crate::{Error, Result, settings};
 
 /// Where scores come from.
@@ -96,6 +97,9 @@ pub struct TagSettings {
     pub seed: u64,
     /// Which pairs of a feature and a tag have a weight in linear models; hidden Markov models have all of them.
     pub pairs: Pairs,
+    /// Added to the score of a tag wherever it stands, once training is done, natural log: below 0 for a tag that comes out too
+    /// often for what the tagger is wanted for. With O at -1 more entities are found, and more that are none.
+    pub bias: BTreeMap<String, f32>,
     /// Hidden Markov model by counts.
     pub hmm: HmmSettings,
     /// Conditional random field.
@@ -194,16 +198,18 @@ pub struct SvmSettings {
     pub c: f64,
     /// What a wrong tag should cost.
     pub cost: HammingCost,
-    /// Passes over the sequences at most, from 1; with a development file the sub-gradient keeps the best of them.
+    /// Passes of the sub-gradient over the sequences, from 1; with a development file the best of them is kept.
     pub epochs: usize,
-    /// The other two stop when the duality gap is this share of the objective.
+    /// The other two stop when the duality gap is this share of the objective, 0 or more and below 1 ...
     pub relative_gap: f64,
+    /// ... or after this many rounds, from 1, which they say.
+    pub max_rounds: usize,
 }
 
 impl Default for SvmSettings {
     fn default() -> Self {
         let (method, cost) = (SvmMethod::default(), HammingCost::default());
-        Self { method, c: 0.1, cost, epochs: 20, relative_gap: 1e-3 }
+        Self { method, c: 0.1, cost, epochs: 20, relative_gap: 1e-3, max_rounds: 2000 }
     }
 }
 
@@ -226,10 +232,18 @@ impl TagSettings {
     /// [`Error::Setting`] naming key and value.
     pub fn check(&self) -> Result<()> {
         let (smoothing, c) = (self.hmm.smoothing, self.svm.c);
-        require(smoothing.is_finite() && smoothing >= 0.0, "smoothing", smoothing, "a number, 0 or more")?;
-        require(self.perceptron.epochs > 0, "epochs", self.perceptron.epochs, "a whole number from 1")?;
-        require(self.svm.epochs > 0, "epochs", self.svm.epochs, "a whole number from 1")?;
-        require(c.is_finite() && c > 0.0, "c", c, "a number above 0")?;
+        require(smoothing.is_finite() && smoothing >= 0.0, "hmm.smoothing", smoothing, "a number, 0 or more")?;
+        require(self.perceptron.epochs > 0, "perceptron.epochs", self.perceptron.epochs, "a whole number from 1")?;
+        require(self.svm.epochs > 0, "svm.epochs", self.svm.epochs, "a whole number from 1")?;
+        require(self.svm.max_rounds > 0, "svm.max_rounds", self.svm.max_rounds, "a whole number from 1")?;
+        require(c.is_finite() && c > 0.0, "svm.c", c, "a number above 0")?;
+        let (cost, gap) = (self.svm.cost.per_frame, self.svm.relative_gap);
+        require(cost.is_finite() && cost > 0.0, "svm.cost.per_frame", cost, "a number above 0")?;
+        require((0.0..1.0).contains(&gap), "svm.relative_gap", gap, "a number from 0, below 1")?;
+        if let Some((tag, bias)) = self.bias.iter().find(|(_, bias)| !bias.is_finite()) {
+            let value = format!("{tag:?} at {bias}");
+            return Err(Error::Setting { key: "bias", value, expected: "a finite number for each tag" });
+        }
         #[cfg(feature = "neural")]
         self.network.check()?;
         self.crf.l_bfgs.check()?;
@@ -255,6 +269,25 @@ mod tests {
         }
     }
 
+    /// The blocks of TOML in the documentation.
+    fn documented() -> Vec<&'static str> {
+        let text = include_str!("../../docs/tagging.md");
+        text.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect()
+    }
+
+    #[cfg(feature = "neural")]
+    #[test]
+    fn the_documentation_shows_the_defaults() {
+        let settings: TagSettings = settings::parse(documented()[1]).unwrap();
+        assert_eq!(settings, TagSettings::default());
+    }
+
+    #[test]
+    fn the_documentation_shows_a_template() {
+        let template = crate::tagging::Template::parse_as("t.toml".as_ref(), documented()[0]).unwrap();
+        assert_eq!(template.features_per_token(), 7);
+    }
+
     #[test]
     fn settings_are_named_when_they_are_wrong() {
         let folder = tempfile::TempDir::new().unwrap();
@@ -264,9 +297,10 @@ mod tests {
             TagSettings::read(&path).map_err(|error| error.to_string())
         };
         assert_eq!(read("").unwrap(), TagSettings::default());
-        let found = read("seed = 3\n[svm]\nmethod = \"frank-wolfe\"\ncost = { per_frame = 2.0, unit = \"share\" }").unwrap();
+        let found =
+            read("seed = 3\n[svm]\nmethod = \"frank-wolfe\"\ncost = { per_frame = 2.0, unit = \"share\" }").unwrap();
         assert_eq!((found.seed, found.svm.method, found.svm.cost.per_frame), (3, SvmMethod::FrankWolfe, 2.0));
-        assert!(read("[svm]\nc = 0.0").unwrap_err().ends_with("c = 0: expected a number above 0"));
+        assert!(read("[svm]\nc = 0.0").unwrap_err().ends_with("svm.c = 0: expected a number above 0"));
         assert!(read("[svm]\nd = 0.0").unwrap_err().contains("line 2, column 1: unknown field `d`"));
     }
 }

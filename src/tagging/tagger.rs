@@ -41,6 +41,19 @@ impl Scores {
         }
     }
 
+    /// Whether they are scores of `tags`.
+    fn check(&self, tags: &TagSet) -> Result<()> {
+        let (pdfs, transitions) = (tags.spec().pdfs(), tags.spec().transitions());
+        match self {
+            Self::Linear { scorer, theta } => {
+                fits("tags of the tagger's scores", pdfs, scorer.pdfs())?;
+                fits("weights of the tagger", scorer.parameters() + transitions, theta.len())
+            }
+            #[cfg(feature = "neural")]
+            Self::Network(network) => fits("weights of the tagger", transitions, network.transitions().0.len()),
+        }
+    }
+
     fn transitions(&self) -> Weights {
         match self {
             Self::Linear { scorer, theta } => {
@@ -48,6 +61,18 @@ impl Scores {
             }
             #[cfg(feature = "neural")]
             Self::Network(network) => network.transitions().clone(),
+        }
+    }
+
+    /// Adds `amounts`, one a transition, to the transition weights.
+    pub(super) fn shift(&mut self, amounts: Vec<f32>) {
+        match self {
+            Self::Linear { scorer, theta } => {
+                let weights = &mut theta[scorer.parameters()..];
+                weights.iter_mut().zip(amounts).for_each(|(weight, amount)| *weight += f64::from(amount));
+            }
+            #[cfg(feature = "neural")]
+            Self::Network(network) => network.shift(&amounts),
         }
     }
 
@@ -76,10 +101,8 @@ impl Tagger {
     /// # Errors
     /// [`Error::Shape`] when the parts are not of each other.
     pub fn new(learner: Learner, (features, tags): (FeatureMap, TagSet), scores: Scores) -> Result<Self> {
-        let (expected, found) = (features.names().len(), scores.features());
-        if expected != found {
-            return Err(Error::Shape { what: "features of the tagger's scores", expected, found });
-        }
+        fits("features of the tagger's scores", features.names().len(), scores.features())?;
+        scores.check(&tags)?;
         let graph = Arc::new(tags.spec().compile()?);
         let plan = Plan::new(&graph, &scores.transitions(), &PlanOptions::default())?;
         Ok(Self { learner, features, tags, scores, plan })
@@ -120,6 +143,11 @@ impl Tagger {
     fn emissions(&self, sequence: &Sequence) -> Result<Emissions> {
         self.scores.emissions(&self.features.frames(sequence)?).map_err(|error| named(sequence, error))
     }
+}
+
+/// Whether parts are of each other.
+fn fits(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
 }
 
 /// Says which sequence it was.

@@ -1,40 +1,7 @@
 //! The template: which features a token has.
 //!
-//! A TOML file comes in, a [`Sequence`] after it; out go, token by token, the names of features and how much of each:
-//!
-//! ```
-//! let text = r#"
-//! features = [                        # each of them is made for every token
-//!   "lower",                          # the word, lower-cased: all there is when no template is given
-//!   "suffix:1..3",                    # three features: the last one, two and three characters
-//!   "lower[-1..+1] & capital",        # three features: a neighbour's word, or the own, and whether the own is capitalised
-//! ]
-//! outside = "nothing"                 # what a neighbour outside the sequence gives: nothing (the default), or a "mark"
-//! min_count = 1                       # features seen fewer times in training are left out; 1 when not given
-//! "#;
-//! let template = senone::tagging::Template::parse_as("template.toml".as_ref(), text)?;
-//! # Ok::<(), senone::Error>(())
-//! ```
-//!
-//! An item of `features` is one part, or several with `&` between: the feature is then all of them at once. A part is
-//! `name`, `name:length` or `name:column`, and may end in `[offset]`: the part of a neighbour, `[-1]` being the token before.
-//! Lengths and offsets may be ranges, `1..3`, both ends included: an item with ranges stands for every combination.
-//!
-//! | part | what it gives |
-//! |---|---|
-//! | `bias` | the same for every token; stands alone |
-//! | `word`, `lower` | the token as it stands; lower-cased |
-//! | `prefix:N`, `suffix:N` | its first, its last N characters; all of it when it is shorter |
-//! | `lower-prefix:N`, `lower-suffix:N` | the same of the lower-cased token |
-//! | `shape` | the token with `X` for an upper-case letter, `x` for another letter, `d` for a digit: `Xxx-dd` |
-//! | `short-shape` | the shape with each run of the same character once: `Xx-d` |
-//! | `capital` | whether the first character is upper-case: yes or no |
-//! | `all-capitals` | whether there is an upper-case letter, and no lower-case one |
-//! | `inner-capital` | whether a character after the first is upper-case |
-//! | `digit`, `hyphen` | whether there is a digit (any Unicode number), a hyphen `-` |
-//! | `punctuation` | whether there is neither a letter nor a digit |
-//! | `column:N` | the field of column N, counted from 1; an empty field gives no feature |
-//! | `value:N` | the number in column N, which is how much there is of the feature; of the other parts there is 1 |
+//! A TOML file comes in, a [`Sequence`] after it; out go, token by token, the names of features and how much of each. The head of
+//! [`tagging`](super) says what the file may hold.
 //!
 //! A feature's name is `item=value`, the values of several parts with a tab between, which no field holds: `lower[-1]=the`.
 //! The mark of `outside` is the empty value.

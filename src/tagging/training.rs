@@ -12,12 +12,14 @@ use super::{FeatureMap, TagSet, Template};
 use crate::data::Sequence;
 use crate::dp::{Plan, PlanOptions};
 use crate::emission::{SparseFrames, SparseScorer};
-use crate::graph::{Graph, Weights};
+use crate::graph::{Graph, TransitionRole, Weights};
 use crate::learn::counting::{TransitionRows, hmm};
+use crate::learn::gradient::{BatchConfig, Goal, Progress, StochasticConfig};
+use crate::learn::lbfgs::Stop;
 use crate::learn::margin::{CuttingPlanes, FrankWolfe, MarginConfig, MarginSolver, solve};
 use crate::learn::online::{Averaging, Online, OnlineConfig, OnlineLearner};
 use crate::learn::problem::{Example, Problem, path_of};
-use crate::symbols::PdfId;
+use crate::symbols::{PdfId, TransitionId};
 use crate::{Error, Result};
 
 /// What a tagger is to be learnt from.
@@ -31,6 +33,15 @@ pub struct TagTask<'a> {
     pub tags: TagSet,
     /// The features.
     pub template: Template,
+}
+
+/// What a set of sequences is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TagSplit {
+    /// To learn from.
+    Training,
+    /// To choose the best epoch by.
+    Development,
 }
 
 /// What happens during training, for whoever watches.
@@ -48,8 +59,15 @@ pub enum TagEvent {
         /// Different tags.
         tags: usize,
     },
-    /// A sequence is left out, and why.
-    LeftOut(String),
+    /// A sequence is left out.
+    LeftOut {
+        /// Which set it was in.
+        set: TagSplit,
+        /// Where it stands, and why it is left out.
+        reason: String,
+    },
+    /// What the result falls short of.
+    Warning(String),
     /// One more round of the learner.
     Round {
         /// What the learner says of it.
@@ -65,7 +83,8 @@ impl fmt::Display for TagEvent {
             Self::Loaded { sequences, tokens, features, tags } => {
                 write!(f, "{sequences} sequences with {tokens} tokens, {features} features, {tags} tags")
             }
-            Self::LeftOut(reason) => write!(f, "left out: {reason}"),
+            Self::LeftOut { reason, .. } => write!(f, "left out: {reason}"),
+            Self::Warning(text) => f.write_str(text),
             Self::Round { report, development: None } => f.write_str(report),
             Self::Round { report, development: Some(share) } => {
                 write!(f, "{report}, development {:.2} %", 100.0 * share)
@@ -87,9 +106,9 @@ pub fn train(learner: Learner, task: TagTask<'_>, settings: &TagSettings, watch:
     let graph = Arc::new(task.tags.spec().compile()?);
     let neutral = Plan::new(&graph, &Weights(vec![0.0; graph.transitions()]), &PlanOptions::default())?;
     let set = Set { tags: &task.tags, neutral: &neutral };
-    let training = set.examples(task.training.iter().zip(frames), watch);
+    let training = set.examples(task.training.iter().zip(frames), (TagSplit::Training, watch));
     let others = task.development.iter().map(|sequence| (sequence, features.frames(sequence)));
-    let development = set.examples(others, watch);
+    let development = set.examples(others, (TagSplit::Development, watch));
     if training.is_empty() {
         return Err(Error::Other("no sequence is left to learn from".into()));
     }
@@ -99,15 +118,34 @@ pub fn train(learner: Learner, task: TagTask<'_>, settings: &TagSettings, watch:
         features: features.names().len(),
         tags: task.tags.names().len(),
     });
-    let bench = Bench { graph: &graph, training: &training, development: &development, settings };
-    let scores = match learner.source {
-        Source::Linear => bench.linear(learner.method, &task.tags, features.names().len(), watch)?,
+    let bench = Bench { tags: &task.tags, graph: &graph, training: &training, development: &development, settings };
+    let mut scores = match learner.source {
+        Source::Linear => bench.linear(learner.method, features.names().len(), watch)?,
         #[cfg(feature = "neural")]
         source => super::neural::train((source, learner.method), &bench, features.names().len(), watch)?,
         #[cfg(not(feature = "neural"))]
         source => return Err(Error::Other(format!("this senone was built without networks ({source:?})"))),
     };
+    let bias = biases(&task.tags, settings)?;
+    scores.shift(bias);
     Tagger::new(learner, (features, task.tags), scores)
+}
+
+/// What to add to each transition weight so that every tag scores as much more as the settings say, wherever it stands: it is
+/// entered once a token, at the start or from another tag.
+fn biases(tags: &TagSet, settings: &TagSettings) -> Result<Vec<f32>> {
+    let spec = tags.spec();
+    if let Some(unknown) = settings.bias.keys().find(|tag| spec.symbols().get(tag).is_none()) {
+        return Err(Error::Other(format!("the settings have a bias for {unknown:?}, which is none of the tags")));
+    }
+    let of = |symbol| settings.bias.get(spec.symbols().name(symbol)).copied().unwrap_or(0.0);
+    let transitions = (0..spec.transitions()).map(TransitionId::from_index);
+    Ok(transitions
+        .map(|transition| match spec.transition_role(transition) {
+            TransitionRole::Start { symbol } | TransitionRole::Pair { to: symbol, .. } => of(symbol),
+            _ => 0.0,
+        })
+        .collect())
 }
 
 /// What makes examples of sequences.
@@ -121,13 +159,13 @@ impl Set<'_> {
     fn examples<'s>(
         &self,
         sequences: impl Iterator<Item = (&'s Sequence, Result<SparseFrames>)>,
-        watch: &mut Watch<'_>,
+        (split, watch): (TagSplit, &mut Watch<'_>),
     ) -> Vec<Example<SparseFrames>> {
         let mut examples = Vec::new();
         for (sequence, frames) in sequences {
             match self.example(sequence, frames) {
                 Ok(example) => examples.push(example),
-                Err(error) => watch(TagEvent::LeftOut(error.to_string())),
+                Err(error) => watch(TagEvent::LeftOut { set: split, reason: error.to_string() }),
             }
         }
         examples
@@ -144,6 +182,7 @@ impl Set<'_> {
 
 /// Everything that a learner works with.
 pub(super) struct Bench<'a> {
+    pub(super) tags: &'a TagSet,
     pub(super) graph: &'a Arc<Graph>,
     pub(super) training: &'a [Example<SparseFrames>],
     pub(super) development: &'a [Example<SparseFrames>],
@@ -157,7 +196,7 @@ impl Bench<'_> {
     }
 
     /// A linear model by `method`.
-    fn linear(&self, method: Method, tags: &TagSet, features: usize, watch: &mut Watch<'_>) -> Result<Scores> {
+    fn linear(&self, method: Method, features: usize, watch: &mut Watch<'_>) -> Result<Scores> {
         let pdfs = self.graph.pdfs();
         let scorer = match (method, self.settings.pairs) {
             (Method::Hmm, _) | (_, Pairs::All) => SparseScorer::all(features, pdfs)?,
@@ -169,7 +208,7 @@ impl Bench<'_> {
         };
         let problem = Problem { graph: self.graph, scorer: &scorer, examples: self.training };
         let theta = match method {
-            Method::Hmm => hmm(&TransitionRows::of(tags.spec()), &problem, self.settings.hmm.smoothing)?,
+            Method::Hmm => hmm(&TransitionRows::of(self.tags.spec()), &problem, self.settings.hmm.smoothing)?,
             Method::Crf => self.crf(&problem, watch)?,
             Method::Perceptron => {
                 self.online(&problem, (OnlineLearner::Perceptron, self.settings.perceptron.epochs), watch)?
@@ -182,19 +221,58 @@ impl Bench<'_> {
 
     fn crf(&self, problem: &Problem<'_, SparseScorer>, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
         let settings = &self.settings.crf;
+        let goal = match settings.method {
+            CrfMethod::LBfgs => settings.l_bfgs.goal,
+            CrfMethod::Stochastic => settings.stochastic.goal,
+        };
         let start = vec![0.0; problem.parameters()];
-        let mut report = |progress: &crate::learn::gradient::Progress| {
+        match goal {
+            Goal::LogLikelihood => self.crf_towards(goal, (problem, start), watch),
+            Goal::Posterior => {
+                // From nothing the probability of a whole sequence is about 0, and so is its slope.
+                let likely = self.crf_towards(Goal::LogLikelihood, (problem, start), watch)?;
+                self.crf_towards(goal, (problem, likely), watch)
+            }
+        }
+    }
+
+    fn crf_towards(
+        &self,
+        goal: Goal,
+        (problem, start): (&Problem<'_, SparseScorer>, Vec<f64>),
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<f64>> {
+        let settings = &self.settings.crf;
+        let mut report = |progress: &Progress| {
             watch(TagEvent::Round { report: progress.to_string(), development: None });
         };
-        let trained = match settings.method {
-            CrfMethod::LBfgs => settings.l_bfgs.train(problem, start, &mut report)?,
-            CrfMethod::Stochastic => {
-                let mut stochastic = settings.stochastic.clone();
-                stochastic.seed = self.settings.seed;
-                stochastic.train(problem, start, &mut report)?
+        match settings.method {
+            CrfMethod::LBfgs => {
+                let trained = BatchConfig { goal, ..settings.l_bfgs.clone() }.train(problem, start, &mut report)?;
+                if trained.stop == Stop::Iterations {
+                    let iterations = trained.iterations;
+                    watch(TagEvent::Warning(format!(
+                        "stopped by max_iterations = {iterations}, before it had settled"
+                    )));
+                }
+                if trained.stop == Stop::Rounding && trained.iterations == 0 {
+                    let reason = "no step lowers the loss: are there features with very large values?";
+                    return Err(Error::Other(reason.into()));
+                }
+                Ok(trained.theta)
             }
-        };
-        Ok(trained.theta)
+            CrfMethod::Stochastic => {
+                let penalty = settings.stochastic.l2 * start.iter().map(|weight| weight * weight).sum::<f64>();
+                let before = problem.objective(&start, goal.criterion(), &mut vec![0.0; start.len()])? + penalty;
+                let config = StochasticConfig { goal, seed: self.settings.seed, ..settings.stochastic.clone() };
+                let trained = config.train(problem, start, &mut report)?;
+                if trained.loss.is_nan() || trained.loss >= before {
+                    let (epoch, loss) = (trained.iterations, trained.loss);
+                    return Err(Error::Diverged { epoch, utterances: "all sequences".into(), loss });
+                }
+                Ok(trained.theta)
+            }
+        }
     }
 
     fn svm(&self, problem: &Problem<'_, SparseScorer>, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
@@ -207,18 +285,23 @@ impl Bench<'_> {
                 self.online(problem, (OnlineLearner::Margin { cost, lambda }, settings.epochs), watch)
             }
             SvmMethod::CuttingPlanes => self.to_a_gap(CuttingPlanes::new(problem, config)?, watch),
-            SvmMethod::FrankWolfe => {
-                self.to_a_gap(FrankWolfe::new(problem, config, self.settings.seed)?, watch)
-            }
+            SvmMethod::FrankWolfe => self.to_a_gap(FrankWolfe::new(problem, config, self.settings.seed)?, watch),
         }
     }
 
     fn to_a_gap(&self, mut solver: impl MarginSolver, watch: &mut Watch<'_>) -> Result<Vec<f64>> {
-        solve(&mut solver, self.settings.svm.epochs, |report| {
+        let settings = &self.settings.svm;
+        let last = solve(&mut solver, settings.max_rounds, |report| {
             let (round, primal, gap) = (report.round, report.primal, report.gap());
             let report = format!("{round}: objective {primal:.6}, duality gap {gap:.6}");
             watch(TagEvent::Round { report, development: None });
         })?;
+        if !last.is_solved {
+            let (rounds, gap, asked) = (last.round, last.gap() / last.primal, settings.relative_gap);
+            let text =
+                format!("stopped by max_rounds = {rounds} at a relative duality gap of {gap:.6}, asked for {asked}");
+            watch(TagEvent::Warning(text));
+        }
         Ok(solver.parameters())
     }
 

@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::emission::HybridScales;
+use crate::error::require;
 use crate::features::{FeatureConfig, Normalisation};
 use crate::graph::ngram::NgramOptions;
+use crate::learn::criterion::{CostUnit, Criterion, HammingCost};
 use crate::learn::gmm::GmmConfig;
 use crate::learn::neural::TrainerConfig;
 use crate::network::NetworkConfig;
@@ -29,8 +32,8 @@ pub struct TrainConfig {
     pub lexicon: PathBuf,
     /// Phone that stands for an unknown word; a symbol of both graphs.
     pub filler: String,
-    /// The flat start.
-    pub gmm: GmmStage,
+    /// The flat start; not needed where training starts from a model.
+    pub gmm: Option<GmmStage>,
     /// Features of the network.
     #[serde(default)]
     pub features: FeatureConfig,
@@ -38,10 +41,114 @@ pub struct TrainConfig {
     pub network: NetworkConfig,
     /// Graph file of the search, relative to this file; its frame is the network's.
     pub graph: PathBuf,
-    /// Passes of network training; after each but the last the corpora are realigned with the network.
+    /// What is learnt by the passes.
+    #[serde(default)]
+    pub learner: Learner,
+    /// Passes of network training; before each, the first excepted, the corpora are realigned with the network, and so they are
+    /// before `[sequence]`.
+    #[serde(default)]
     pub pass: Vec<TrainerConfig>,
+    /// Sequence training of the hybrid's network, after the passes.
+    pub sequence: Option<SequenceStage>,
     /// The phone n-gram.
     pub ngram: NgramConfig,
+}
+
+/// What a network learns from the first alignment on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Learner {
+    /// Posteriors of frames, by cross-entropy; with priors and an n-gram they decode.
+    #[default]
+    Hybrid,
+    /// Scores of frames and of the graph's transitions together, by the log-likelihood of the first alignment's path.
+    Crf,
+    /// The same by the perceptron's criterion.
+    Perceptron,
+    /// The same by the structured hinge loss, a wrong frame costing 1.
+    Svm,
+}
+
+impl Learner {
+    /// What whole sequences are judged by, which the hybrid's passes do not do.
+    pub fn criterion(self) -> Option<Criterion> {
+        match self {
+            Self::Hybrid => None,
+            Self::Crf => Some(Criterion::LogLikelihood),
+            Self::Perceptron => Some(Criterion::Perceptron),
+            Self::Svm => Some(Criterion::Margin(HammingCost::default())),
+        }
+    }
+}
+
+/// Sequence training: right is every alignment of the transcript, wrong is the whole graph with a phone n-gram of the training
+/// alignments; both score a phone sequence by that n-gram.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SequenceStage {
+    /// What is to be made small.
+    pub criterion: SequenceCriterion,
+    /// Weight of emissions against the n-gram, which weighs 1.
+    pub acoustic_scale: f32,
+    /// Weight of the log-priors in emissions.
+    pub prior_scale: f32,
+    /// Share of the frames' cross-entropy in the loss, at least 0 and below 1.
+    #[serde(default)]
+    pub cross_entropy_share: f32,
+    /// What a wrong frame costs, for the margin.
+    #[serde(default = "one")]
+    pub cost_per_frame: f32,
+    /// The n-gram of the graph: small, for time and since a weak one leaves more to learn.
+    #[serde(default)]
+    pub ngram: NgramConfig,
+    /// Epochs and steps.
+    pub training: TrainerConfig,
+}
+
+fn one() -> f32 {
+    1.0
+}
+
+/// The criteria of sequence training; see [`Criterion`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SequenceCriterion {
+    /// Maximum mutual information: the log-likelihood of the transcript.
+    Mmi,
+    /// One minus the posterior of the transcript.
+    Posterior,
+    /// The best path against the transcript's best.
+    Perceptron,
+    /// The same with a cost for each wrong frame.
+    Margin,
+}
+
+impl SequenceStage {
+    /// The criterion with its settings.
+    pub fn criterion(&self) -> Criterion {
+        match self.criterion {
+            SequenceCriterion::Mmi => Criterion::LogLikelihood,
+            SequenceCriterion::Posterior => Criterion::Posterior,
+            SequenceCriterion::Perceptron => Criterion::Perceptron,
+            SequenceCriterion::Margin => {
+                Criterion::Margin(HammingCost { per_frame: self.cost_per_frame, unit: CostUnit::Frames })
+            }
+        }
+    }
+
+    /// From a network's output to emissions.
+    pub fn scales(&self) -> HybridScales {
+        HybridScales { acoustic_scale: self.acoustic_scale, prior_scale: self.prior_scale }
+    }
+
+    fn check(&self) -> Result<()> {
+        let (share, cost) = (self.cross_entropy_share, self.cost_per_frame);
+        require((0.0..1.0).contains(&share), "cross_entropy_share", share, "a share, at least 0 and below 1")?;
+        require(cost.is_finite() && cost >= 0.0, "cost_per_frame", cost, "a number of at least 0")?;
+        self.scales().check()?;
+        self.ngram.check()?;
+        self.training.check()
+    }
 }
 
 /// One corpus of a training run.
@@ -68,7 +175,7 @@ pub struct GmmStage {
     pub training: GmmConfig,
 }
 
-/// The phone n-gram that weighs the graph.
+/// A phone n-gram that weighs the graph.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NgramConfig {
@@ -77,6 +184,23 @@ pub struct NgramConfig {
     /// Histories seen less often are left out.
     #[serde(default)]
     pub min_history_count: u64,
+}
+
+impl Default for NgramConfig {
+    fn default() -> Self {
+        Self { order: 2, min_history_count: 0 }
+    }
+}
+
+impl NgramConfig {
+    /// As the estimate takes them.
+    pub fn options(&self) -> NgramOptions {
+        NgramOptions { order: self.order, min_history_count: self.min_history_count }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.options().check().map_err(|error| Error::Other(format!("[ngram] {error}")))
+    }
 }
 
 impl TrainConfig {
@@ -93,36 +217,61 @@ impl TrainConfig {
         config.corpora.iter_mut().for_each(|corpus| corpus.manifest = data.join(&corpus.manifest));
         config.lexicon = data.join(&config.lexicon);
         config.graph = here.join(&config.graph);
-        config.gmm.graph = here.join(&config.gmm.graph);
+        if let Some(gmm) = &mut config.gmm {
+            gmm.graph = here.join(&gmm.graph);
+        }
         config.check().map_err(|error| wrong(error.to_string()))?;
         Ok(config)
     }
 
     fn check(&self) -> Result<()> {
         self.features.check()?;
-        self.gmm.features.check()?;
-        let (rate, gmm_rate) = (self.features.sample_rate_hz, self.gmm.features.sample_rate_hz);
+        self.check_grid()?;
+        if let Some(gmm) = &self.gmm {
+            self.check_gmm(gmm)?;
+        }
+        self.network.check()?;
+        self.pass.iter().try_for_each(TrainerConfig::check)?;
+        if let Some(stage) = &self.sequence {
+            stage.check().map_err(|error| Error::Other(format!("[sequence] {error}")))?;
+        }
+        self.ngram.check()?;
+        at_least_one("number of [[corpus]] tables", self.corpora.len())?;
+        self.check_learner()
+    }
+
+    fn check_gmm(&self, gmm: &GmmStage) -> Result<()> {
+        gmm.features.check()?;
+        gmm.training.check()?;
+        let (rate, gmm_rate) = (self.features.sample_rate_hz, gmm.features.sample_rate_hz);
         if gmm_rate != rate {
             let (key, value) = ("gmm.features.sample_rate_hz", format!("{gmm_rate} beside {rate} of [features]"));
             return Err(Error::Setting { key, value, expected: "one rate for both" });
         }
-        let at_least_one = |key, value: usize| match value {
-            0 => Err(Error::Setting { key, value: "0".into(), expected: "at least 1" }),
-            _ => Ok(()),
-        };
-        self.check_grid()?;
-        self.gmm.training.check()?;
-        self.network.check()?;
-        self.pass.iter().try_for_each(TrainerConfig::check)?;
-        let NgramConfig { order, min_history_count } = self.ngram;
-        NgramOptions { order, min_history_count }.check().map_err(|error| Error::Other(format!("[ngram] {error}")))?;
-        at_least_one("number of [[corpus]] tables", self.corpora.len())?;
-        at_least_one("number of [[pass]] tables", self.pass.len())
+        Ok(())
+    }
+
+    /// The hybrid has passes or sequence training; what learns sequences from the start has one pass, all of which counts.
+    fn check_learner(&self) -> Result<()> {
+        if self.learner == Learner::Hybrid {
+            return at_least_one("number of [[pass]] tables", self.pass.len() + usize::from(self.sequence.is_some()));
+        }
+        let wrong = |key, value: String, expected| Err(Error::Setting { key, value, expected });
+        match self.pass.as_slice() {
+            _ if self.sequence.is_some() => wrong("[sequence]", "given".into(), "none beside this learner"),
+            [pass] if pass.label_smoothing > 0.0 => wrong(
+                "label_smoothing",
+                pass.label_smoothing.to_string(),
+                "0 with this learner: it has no soft targets",
+            ),
+            [_] => Ok(()),
+            passes => wrong("number of [[pass]] tables", passes.len().to_string(), "1 with this learner"),
+        }
     }
 
     /// Frames must be centred on their shifts, as phone times count on it, and the network's come before an utterance ends.
     fn check_grid(&self) -> Result<()> {
-        if self.features.snip_edges || self.gmm.features.snip_edges {
+        if self.features.snip_edges || self.gmm.as_ref().is_some_and(|gmm| gmm.features.snip_edges) {
             let (key, expected) = ("snip_edges", "false: phone times count on frames over the whole audio");
             return Err(Error::Setting { key, value: "true".into(), expected });
         }
@@ -134,5 +283,63 @@ impl TrainConfig {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+fn at_least_one(key: &'static str, value: usize) -> Result<()> {
+    match value {
+        0 => Err(Error::Setting { key, value: "0".into(), expected: "at least 1" }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: &str = r#"name = "n"
+description = "d"
+lexicon = "l"
+filler = "f"
+graph = "g"
+corpus = [{ manifest = "m" }]
+ngram = { order = 2 }
+features = { normalisation = "global" }
+network = { kind = "mlp" }
+"#;
+
+    fn checked(more: &str) -> std::result::Result<TrainConfig, String> {
+        let config: TrainConfig = settings::parse(&format!("{more}\n{SETTINGS}")).unwrap();
+        config.check().map(|()| config).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sequence_training_is_read_and_checked() {
+        let stage = |more: &str| {
+            let scales = "criterion = 'margin', acoustic_scale = 1.0, prior_scale = 0.3, training = { epochs = 1 }";
+            checked(&format!("sequence = {{ {scales}{more} }}"))
+        };
+        let found = stage("").unwrap().sequence.unwrap();
+        assert_eq!(found.criterion(), Criterion::Margin(HammingCost { per_frame: 1.0, unit: CostUnit::Frames }));
+        assert_eq!((found.ngram.order, found.cross_entropy_share), (2, 0.0));
+        let wrong = |more: &str| stage(more).unwrap_err();
+        let share = "[sequence] cross_entropy_share = 1: expected a share, at least 0 and below 1";
+        assert_eq!(wrong(", cross_entropy_share = 1.0"), share);
+        assert_eq!(wrong(", cost_per_frame = -1.0"), "[sequence] cost_per_frame = -1: expected a number of at least 0");
+        assert!(wrong(", ngram = { order = 0 }").starts_with("[sequence] [ngram] order = 0"));
+    }
+
+    #[test]
+    fn each_learner_says_what_it_takes() {
+        assert_eq!(checked("").unwrap_err(), "number of [[pass]] tables = 0: expected at least 1");
+        assert!(checked("pass = [{}, {}]").is_ok());
+        assert!(checked("learner = 'svm'\npass = [{}]").is_ok());
+        let two = "number of [[pass]] tables = 2: expected 1 with this learner";
+        assert_eq!(checked("learner = 'svm'\npass = [{}, {}]").unwrap_err(), two);
+        let smooth = checked("learner = 'crf'\npass = [{ label_smoothing = 0.1 }]").unwrap_err();
+        assert_eq!(smooth, "label_smoothing = 0.1: expected 0 with this learner: it has no soft targets");
+        let sequence = "sequence = { criterion = 'mmi', acoustic_scale = 1.0, prior_scale = 0.3, training = {} }";
+        let both = checked(&format!("learner = 'crf'\npass = [{{}}]\n{sequence}")).unwrap_err();
+        assert_eq!(both, "[sequence] = given: expected none beside this learner");
     }
 }

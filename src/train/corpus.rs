@@ -9,6 +9,7 @@ use super::config::TrainConfig;
 use super::transcripts::{Transcriber, Words};
 use super::{Event, Progress};
 use crate::audio::{self, AudioOptions, Channel};
+use crate::bundle::Bundle;
 use crate::data::manifest::{Manifest, Utterance};
 use crate::features::{FeatureConfig, Moments, Normalisation, extract, normalise};
 use crate::formats::{self, ctm::one_field};
@@ -40,7 +41,7 @@ pub struct Corpus {
     pub training: Vec<Example>,
     /// Utterances of other speakers, to tune on.
     pub development: Vec<Example>,
-    /// Mean and variance of the network's features over `training`.
+    /// Mean and variance of the network's features over `training`, or those of the model that it starts from.
     pub moments: Moments,
 }
 
@@ -58,12 +59,17 @@ struct Wanted {
 }
 
 impl Corpus {
-    /// Reads everything that `config` names. Utterances that cannot be used are reported through `progress` and left out.
+    /// Reads everything that `config` names, normalised as for the model that training starts from, if there is one. Utterances that cannot be used are reported through `progress` and left out.
     /// The development utterances are listed in `work/development.tsv`.
     ///
     /// # Errors
     /// When a manifest or the lexicon cannot be read, or nothing is left to learn from.
-    pub fn load(config: &TrainConfig, work: &Path, progress: &mut Progress<'_>) -> Result<Self> {
+    pub fn load(
+        config: &TrainConfig,
+        start: Option<&Bundle>,
+        work: &Path,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self> {
         let lexicon = Lexicon::read(&config.lexicon)?;
         let (training, development) = split(config)?;
         write_manifest(&work.join("development.tsv"), &development)?;
@@ -73,15 +79,19 @@ impl Corpus {
         if !transcriber.unknown().is_empty() {
             progress(Event::UnknownWords(transcriber.unknown().clone()));
         }
-        let mut training = read_all(config, training, progress);
-        let mut development = read_all(config, development, progress);
+        let mut training = read_all((config, start), training, progress);
+        let mut development = read_all((config, start), development, progress);
         if training.is_empty() {
             return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
         }
-        let gmm = Normaliser::new(&config.gmm.features, &training, |example| &example.gmm_frames);
-        let net = Normaliser::new(&config.features, &training, |example| &example.frames);
+        let net = match start {
+            Some(bundle) => Normaliser { config: config.features.clone(), all: bundle.moments.clone() },
+            None => Normaliser::new(&config.features, &training, |example| &example.frames),
+        };
+        let gmm = gmm_features(config, start);
+        let gmm = gmm.map(|config| Normaliser::new(config, &training, |example| &example.gmm_frames));
         for set in [&mut training, &mut development] {
-            gmm.apply(set, |example| &mut example.gmm_frames)?;
+            gmm.iter().try_for_each(|gmm| gmm.apply(set, |example| &mut example.gmm_frames))?;
             net.apply(set, |example| &mut example.frames)?;
         }
         let seconds = |set: &[Example]| {
@@ -136,10 +146,15 @@ fn transcribe(
     wanted
 }
 
-fn read_all(config: &TrainConfig, wanted: Vec<Wanted>, progress: &mut Progress<'_>) -> Vec<Example> {
+/// Features of the Gaussian model, which nobody needs who starts from a model.
+fn gmm_features<'a>(config: &'a TrainConfig, start: Option<&Bundle>) -> Option<&'a FeatureConfig> {
+    config.gmm.as_ref().filter(|_| start.is_none()).map(|gmm| &gmm.features)
+}
+
+fn read_all(run: (&TrainConfig, Option<&Bundle>), wanted: Vec<Wanted>, progress: &mut Progress<'_>) -> Vec<Example> {
     progress(Event::Reading { utterances: wanted.len() });
     let read: Vec<(String, Result<Example>)> =
-        wanted.into_par_iter().map(|one| (one.utterance.name.clone(), read_one(config, one))).collect();
+        wanted.into_par_iter().map(|one| (one.utterance.name.clone(), read_one(run, one))).collect();
     let mut examples = Vec::new();
     for (utterance, example) in read {
         match example {
@@ -150,7 +165,7 @@ fn read_all(config: &TrainConfig, wanted: Vec<Wanted>, progress: &mut Progress<'
     examples
 }
 
-fn read_one(config: &TrainConfig, wanted: Wanted) -> Result<Example> {
+fn read_one((config, start): (&TrainConfig, Option<&Bundle>), wanted: Wanted) -> Result<Example> {
     let options = AudioOptions { sample_rate_hz: config.features.sample_rate_hz, channel: Channel::Mix };
     let audio = audio::read(&wanted.utterance.audio, &options)?;
     let frames = features(&config.features, &audio.samples)?;
@@ -158,7 +173,7 @@ fn read_one(config: &TrainConfig, wanted: Wanted) -> Result<Example> {
         name: wanted.utterance.name,
         speaker: wanted.utterance.speaker,
         words: wanted.words,
-        gmm_frames: features(&config.gmm.features, &audio.samples)?,
+        gmm_frames: gmm_features(config, start).map_or(Ok(Matrix::default()), |gmm| features(gmm, &audio.samples))?,
         frames,
         samples: audio.samples.len() as u64,
     })

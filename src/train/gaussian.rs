@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::alignments::Alignments;
-use super::config::TrainConfig;
+use super::config::GmmStage;
 use super::corpus::{Corpus, Example};
 use super::transcripts::slots;
 use super::{Event, Progress};
@@ -21,18 +21,18 @@ const ALIGNMENT: &str = "gmm.ctm";
 
 /// Aligns training and development utterances with a model trained on the former; frees their features.
 pub(super) fn alignments(
-    config: &TrainConfig,
+    stage: &GmmStage,
     (spec, corpus): (&GraphSpec, &mut Corpus),
     work: &Path,
     progress: &mut Progress<'_>,
 ) -> Result<Alignments> {
     let path = work.join(ALIGNMENT);
-    let rate = config.gmm.features.sample_rate_hz;
+    let rate = stage.features.sample_rate_hz;
     let found = if path.exists() {
         progress(Event::Resumed("alignment by the Gaussian model".into()));
         Alignments::resumed(&path, rate, (corpus, progress))?
     } else {
-        make(config, spec, corpus, progress)?.stored(&path, rate)?
+        make(stage, spec, corpus, progress)?.stored(&path, rate)?
     };
     let all = corpus.training.iter_mut().chain(&mut corpus.development);
     all.for_each(|example| example.gmm_frames = Default::default());
@@ -53,9 +53,9 @@ fn graphs<'a>(spec: &GraphSpec, examples: &'a [Example], progress: &mut Progress
     kept
 }
 
-fn make(config: &TrainConfig, spec: &GraphSpec, corpus: &Corpus, progress: &mut Progress<'_>) -> Result<Alignments> {
+fn make(stage: &GmmStage, spec: &GraphSpec, corpus: &Corpus, progress: &mut Progress<'_>) -> Result<Alignments> {
     let training = graphs(spec, &corpus.training, progress);
-    let trainer = GmmTrainer::new(config.gmm.training.clone(), spec)?;
+    let trainer = GmmTrainer::new(stage.training.clone(), spec)?;
     let trained = trainer.train(&training, &mut |em| {
         let EmProgress { iteration, of, log_likelihood, gaussians, .. } = *em;
         progress(Event::Em { iteration, of, log_likelihood, gaussians });
@@ -76,7 +76,7 @@ fn make(config: &TrainConfig, spec: &GraphSpec, corpus: &Corpus, progress: &mut 
             Err(error) => skip(progress, example.name, error.to_string()),
         }
     }
-    let timing = config.gmm.features.timing(1);
+    let timing = stage.features.timing(1);
     let mut alignments = Alignments::default();
     for example in corpus.training.iter().chain(&corpus.development) {
         if let Some(spans) = found.get(&*example.name) {

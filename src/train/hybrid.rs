@@ -1,5 +1,5 @@
-//! The network: frame cross-entropy on an alignment, realignment with the network, and again; then priors, transition
-//! weights and n-gram from the last alignment.
+//! The network: frame cross-entropy on an alignment, realignment with the network, and again; then, if asked, whole sequences;
+//! then priors, transition weights and n-gram from the last alignment.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use super::alignments::{Alignments, targets, transition_counts};
-use super::config::{NgramConfig, TrainConfig};
+use super::config::{Learner, NgramConfig, TrainConfig};
 use super::corpus::{Corpus, Example};
+use super::sequences::{PLAIN, SEQUENCES};
 use super::transcripts::slots;
 use super::tune::{Development, errors};
 use super::{Event, Progress};
@@ -18,10 +19,10 @@ use crate::align::align;
 use crate::bundle::{Bundle, Description, SearchSettings};
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
 use crate::formats;
-use crate::graph::ngram::{Ngram, NgramOptions};
+use crate::graph::ngram::Ngram;
 use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
-use crate::learn::neural::{EpochReport, FrameExample, FrameTrainer};
+use crate::learn::neural::{self, EpochReport, SequenceGoal, Trainer, TrainerConfig};
 use crate::metrics::EditCounts;
 use crate::network::Network;
 use crate::random::Random;
@@ -30,24 +31,41 @@ use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
 /// Smallest share of frames that a prior stands for.
-const PRIOR_FLOOR: f64 = 1e-5;
+pub(super) const PRIOR_FLOOR: f64 = 1e-5;
 
 /// Scales of realignment: no n-gram competes, so the plain hybrid.
 const ALIGNMENT_SCALES: HybridScales = HybridScales { acoustic_scale: 1.0, prior_scale: 1.0 };
 
-/// Settings for the phone error that is shown during training; tuning comes after.
-const WATCH: SearchSettings = SearchSettings {
-    acoustic_scale: 0.6,
-    prior_scale: 0.6,
+/// Scales for the phone error that is shown during the passes; tuning comes after.
+const WATCH: Scales = Scales { emissions: HybridScales { acoustic_scale: 0.6, prior_scale: 0.6 }, lm_scale: 1.0 };
+
+/// Pruning for the phone error that is shown.
+const WATCH_SEARCH: SearchSettings = SearchSettings {
+    acoustic_scale: 1.0,
+    prior_scale: 1.0,
     lm_scale: 1.0,
     insertion_penalty: 0.0,
     beam: 12.0,
     max_active: 3000,
 };
 
+/// What weighs how much in a search.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scales {
+    pub(super) emissions: HybridScales,
+    pub(super) lm_scale: f32,
+}
+
+impl Scales {
+    fn of(self, settings: SearchSettings) -> SearchSettings {
+        let HybridScales { acoustic_scale, prior_scale } = self.emissions;
+        SearchSettings { acoustic_scale, prior_scale, lm_scale: self.lm_scale, ..settings }
+    }
+}
+
 /// Whether the phone that stands for unknown words may come out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Filler {
+pub(super) enum Filler {
     /// In alignment, where transcripts have it.
     Alive,
     /// In decoding: it would swallow what is unclear.
@@ -55,33 +73,75 @@ enum Filler {
 }
 
 /// Everything that the passes share.
-struct Run<'a> {
-    config: &'a TrainConfig,
-    corpus: &'a Corpus,
-    work: &'a Path,
-    spec: GraphSpec,
-    timing: FrameTiming,
+pub(super) struct Run<'a> {
+    pub(super) config: &'a TrainConfig,
+    pub(super) corpus: &'a Corpus,
+    pub(super) work: &'a Path,
+    pub(super) spec: GraphSpec,
+    pub(super) timing: FrameTiming,
 }
 
-/// Trains the network in as many passes as `config` asks for, starting from `first`, and makes the bundle.
+/// A stretch of epochs towards one goal.
+pub(super) struct Stage<'a> {
+    /// As messages call it.
+    pub(super) name: String,
+    /// Name of its checkpoint in the work folder.
+    pub(super) file: String,
+    pub(super) training: &'a TrainerConfig,
+    /// What sequences are to be; `None` for frames.
+    pub(super) goal: Option<SequenceGoal>,
+    /// The n-gram by which right answers score, where they are all alignments of the transcript.
+    pub(super) transcripts: Option<Ngram>,
+    pub(super) seed: u64,
+    /// What its outcome is to be decoded with; `None` where only tuning can tell.
+    pub(super) scales: Option<Scales>,
+    /// Epochs of the stages after it.
+    pub(super) epochs_after: usize,
+}
+
+/// What stages make and go on from.
+pub(super) struct Model {
+    pub(super) network: Network,
+    /// Transition weights, where they were learnt with the network; else the alignment tells them.
+    weights: Option<Weights>,
+    scales: Option<Scales>,
+}
+
+/// What training begins with.
+pub(super) enum Start<'a> {
+    /// An alignment of all utterances, and a network that knows nothing.
+    Alignments(Alignments),
+    /// A model.
+    Model(&'a Bundle),
+}
+
+/// Trains the network in as many stages as `config` asks for, and makes the bundle.
 pub(super) fn train(
     config: &TrainConfig,
     (spec, corpus): (GraphSpec, &Corpus),
-    (first, work): (Alignments, &Path),
+    (start, work): (Start<'_>, &Path),
     progress: &mut Progress<'_>,
 ) -> Result<Bundle> {
     let timing = config.features.timing(config.network.subsampling() as u32);
     let run = Run { config, corpus, work, spec, timing };
-    let mut alignments = first;
-    let mut network =
-        Network::new(&config.network, (config.features.dim(), run.spec.pdfs()), &Random::new(config.seed))?;
+    let (network, mut alignments) = match start {
+        Start::Alignments(first) => {
+            let dims = (config.features.dim(), run.spec.pdfs());
+            (Network::new(&config.network, dims, &Random::new(config.seed))?, first)
+        }
+        Start::Model(bundle) => run.begin_with(bundle, progress)?,
+    };
+    let mut model = Model { network, weights: None, scales: None };
     for pass in 1..=config.pass.len() {
-        network = run.pass(pass, network, &alignments, progress)?;
-        if pass < config.pass.len() {
-            alignments = run.realign(pass, &network, &alignments, progress)?;
+        model = run.stage(run.pass(pass, &alignments)?, model.network, &alignments, progress)?;
+        if pass < config.pass.len() || config.sequence.is_some() {
+            alignments = run.realign(pass, &model.network, &alignments, progress)?;
         }
     }
-    let bundle = run.bundle(network, &alignments)?;
+    if let Some(stage) = &config.sequence {
+        model = run.stage(run.sequences(stage, &alignments)?, model.network, &alignments, progress)?;
+    }
+    let bundle = run.bundle(model, &alignments)?;
     let dead = bundle.priors.dead().map(|pdf| run.symbol_of(pdf)).filter(|name| *name != config.filler);
     let dead: BTreeSet<&str> = dead.collect();
     if !dead.is_empty() {
@@ -101,58 +161,79 @@ impl Run<'_> {
         self.spec.symbols().ids().find(owns).map_or("", |symbol| self.spec.symbols().name(symbol))
     }
 
-    /// One pass: all its epochs, a checkpoint after each.
-    fn pass(
+    /// The one-based `pass`.
+    fn pass(&self, pass: usize, alignments: &Alignments) -> Result<Stage<'_>> {
+        let after = self.config.pass[pass..].iter().chain(self.config.sequence.as_ref().map(|stage| &stage.training));
+        let goal = self.config.learner.criterion().map(|criterion| self.joint_goal(criterion, alignments));
+        Ok(Stage {
+            name: format!("pass {pass}"),
+            file: format!("pass-{pass}.safetensors"),
+            training: &self.config.pass[pass - 1],
+            goal: goal.transpose()?,
+            transcripts: None,
+            seed: self.config.seed + pass as u64,
+            scales: (self.config.learner != Learner::Hybrid).then_some(PLAIN),
+            epochs_after: after.map(|later| later.epochs).sum(),
+        })
+    }
+
+    /// All epochs of one stage, a checkpoint after each.
+    fn stage(
         &self,
-        pass: usize,
+        stage: Stage<'_>,
         start: Network,
         alignments: &Alignments,
         progress: &mut Progress<'_>,
-    ) -> Result<Network> {
-        let path = self.work.join(format!("pass-{pass}.safetensors"));
-        let training = self.examples(&self.corpus.training, alignments, progress)?;
-        let development = self.examples(&self.corpus.development, alignments, progress)?;
-        let mut trainer = FrameTrainer::new(start, self.config.pass[pass - 1].clone(), self.config.seed + pass as u64)?;
+    ) -> Result<Model> {
+        let path = self.work.join(&stage.file);
+        let training = self.examples(&self.corpus.training, (&stage, alignments), progress)?;
+        let development = self.examples(&self.corpus.development, (&stage, alignments), progress)?;
+        let mut trainer = Trainer::new(start, stage.training.clone(), stage.seed)?;
+        if let Some(goal) = stage.goal {
+            trainer = trainer.towards(goal)?;
+        }
         if path.exists() {
             let bytes = std::fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
             trainer.resume(&bytes).map_err(|error| Error::Config { path: path.clone(), reason: error.to_string() })?;
-            progress(Event::Resumed(format!("pass {pass}, {} epochs", trainer.epochs_done())));
+            progress(Event::Resumed(format!("{}, {} epochs", stage.name, trainer.epochs_done())));
         } else {
-            self.forget_after(pass)?;
+            self.forget_after(&stage.file)?;
         }
+        let model = |trainer: &Trainer| {
+            Ok(Model { network: trainer.network()?, weights: trainer.weights(), scales: stage.scales })
+        };
         while !trainer.is_done() {
             let start = Instant::now();
             let report = trainer.epoch(&training, &development)?;
             let bytes = trainer.checkpoint()?;
             formats::atomic::write(&path, |file| file.write_all(&bytes))?;
-            report.skipped.iter().for_each(|names| {
-                progress(Event::Note(format!("not a finite number, left out of this epoch: {names}")))
+            report.left_out.iter().for_each(|left| {
+                progress(Event::Note(format!("left out of this epoch: {}: {}", left.utterances, left.reason)))
             });
-            let percent = self.phone_error(trainer.network()?, alignments)?;
-            let later: usize = self.config.pass[pass..].iter().map(|later| later.epochs).sum();
-            let left = start.elapsed().mul_f64((report.of - report.epoch + later) as f64);
-            progress(epoch_event(pass, &report, (percent, left)));
+            let percent = self.phone_error(model(&trainer)?, alignments)?;
+            let left = start.elapsed().mul_f64((report.of - report.epoch + stage.epochs_after) as f64);
+            progress(epoch_event(&stage.name, &report, (percent, left)));
         }
-        trainer.network()
+        model(&trainer)
     }
 
-    /// Removes what later stages made of an earlier run of `pass`.
-    fn forget_after(&self, pass: usize) -> Result<()> {
-        let later = (pass..=self.config.pass.len())
-            .flat_map(|pass| [format!("pass-{pass}.ctm"), format!("pass-{}.safetensors", pass + 1)]);
-        for path in later.map(|name| self.work.join(name)).filter(|path| path.exists()) {
+    /// Removes what an earlier run made after the checkpoint `file`.
+    fn forget_after(&self, file: &str) -> Result<()> {
+        let pass = |pass: usize| [format!("pass-{pass}.safetensors"), format!("pass-{pass}.ctm")];
+        let made = (1..=self.config.pass.len()).flat_map(pass).chain([SEQUENCES.to_owned()]);
+        for path in made.skip_while(|made| made != file).map(|name| self.work.join(name)).filter(|path| path.exists()) {
             std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
         }
         Ok(())
     }
 
-    /// Frames with their targets; utterances without alignment were reported when it was made.
+    /// Frames with what they say; utterances without alignment were reported when it was made.
     fn examples<'e>(
         &self,
         set: &'e [Example],
-        alignments: &Alignments,
+        (stage, alignments): (&Stage<'_>, &Alignments),
         progress: &mut Progress<'_>,
-    ) -> Result<Vec<FrameExample<'e>>> {
+    ) -> Result<Vec<neural::Example<'e>>> {
         let mut examples = Vec::new();
         for example in set {
             let Some(tier) = alignments.get(&example.name) else { continue };
@@ -163,13 +244,17 @@ impl Run<'_> {
                 continue;
             }
             let targets = pdfs.iter().map(|pdf| pdf.0).collect();
-            examples.push(FrameExample { name: &example.name, frames: &example.frames, targets });
+            let answer = neural::Answer { name: example.name.clone(), targets, transcript: None };
+            examples.push(neural::Example { frames: &example.frames, answer });
         }
-        Ok(examples)
+        match &stage.transcripts {
+            Some(ngram) => self.with_transcripts(examples, (set, ngram), progress),
+            None => Ok(examples),
+        }
     }
 
     /// Priors by the counts of target pdfs over the training utterances, `[P]`.
-    fn priors(&self, alignments: &Alignments, filler: Filler) -> Result<Priors> {
+    pub(super) fn priors(&self, alignments: &Alignments, filler: Filler) -> Result<Priors> {
         let mut counts = vec![0.0; self.spec.pdfs()];
         let tiers = self.corpus.training.iter().filter_map(|example| Some((alignments.get(&example.name)?, example)));
         for (tier, example) in tiers {
@@ -196,14 +281,26 @@ impl Run<'_> {
             progress(Event::Resumed(format!("realignment after pass {pass}")));
             return Alignments::resumed(&path, self.timing.sample_rate, (self.corpus, progress));
         }
-        let priors = self.priors(alignments, Filler::Alive)?;
-        let weights = self.transitions(alignments)?;
+        let (priors, weights) = (self.priors(alignments, Filler::Alive)?, self.transitions(alignments)?);
+        let made = self.aligned(network, (&priors, &weights), progress)?;
+        let made = made.stored(&path, self.timing.sample_rate)?;
+        progress(Event::Note(format!("{} utterances aligned with the network", made.len())));
+        Ok(made)
+    }
+
+    /// The best alignment of every utterance; those without one are reported.
+    pub(super) fn aligned(
+        &self,
+        network: &Network,
+        (priors, weights): (&Priors, &Weights),
+        progress: &mut Progress<'_>,
+    ) -> Result<Alignments> {
         let all: Vec<&Example> = self.corpus.training.iter().chain(&self.corpus.development).collect();
         let spans: Vec<_> = all
             .par_iter()
             .map(|example| {
-                let emissions = hybrid(&log_posteriors(network, example)?, &priors, ALIGNMENT_SCALES)?;
-                align((&self.spec, &weights), &slots(&self.spec, &example.words)?, &emissions)
+                let emissions = hybrid(&log_posteriors(network, example)?, priors, ALIGNMENT_SCALES)?;
+                align((&self.spec, weights), &slots(&self.spec, &example.words)?, &emissions)
             })
             .collect();
         let mut made = Alignments::default();
@@ -213,42 +310,42 @@ impl Run<'_> {
                 Err(error) => progress(Event::Skipped { utterance: example.name.clone(), reason: error.to_string() }),
             }
         }
-        let made = made.stored(&path, self.timing.sample_rate)?;
-        progress(Event::Note(format!("{} utterances aligned with the network", made.len())));
         Ok(made)
     }
 
     /// Weights of the graph file, with self-loops as long as the phones of the training utterances are.
-    fn transitions(&self, alignments: &Alignments) -> Result<Weights> {
+    pub(super) fn transitions(&self, alignments: &Alignments) -> Result<Weights> {
         let tiers = self.corpus.training.iter().filter_map(|example| alignments.get(&example.name));
         let counts = transition_counts(tiers, &self.spec, self.timing)?;
         let weights = self.spec.initial_weights();
         TransitionRows::of(&self.spec).dwell(&counts, &weights)
     }
 
-    fn ngram(&self, alignments: &Alignments) -> Result<Ngram> {
+    /// The n-gram of the phones that the training utterances were aligned to.
+    pub(super) fn ngram(&self, alignments: &Alignments, config: &NgramConfig) -> Result<Ngram> {
         let sequences = alignments.sequences(&self.spec, self.corpus.training.iter().map(|example| &*example.name))?;
-        let NgramConfig { order, min_history_count } = self.config.ngram;
-        let options = NgramOptions { order, min_history_count };
-        Ngram::estimate(&options, self.spec.symbols(), &sequences)
+        Ngram::estimate(&config.options(), self.spec.symbols(), &sequences)
     }
 
-    fn bundle(&self, network: Network, alignments: &Alignments) -> Result<Bundle> {
+    fn bundle(&self, Model { network, weights, scales }: Model, alignments: &Alignments) -> Result<Bundle> {
         let TrainConfig { name, description, features, network: shape, .. } = self.config;
+        let mut description = Description::new(name, description, features.clone(), shape.clone());
+        description.search = scales.map_or(description.search, |scales| scales.of(description.search));
         Ok(Bundle {
-            description: Description::new(name, description, features.clone(), shape.clone()),
+            description,
             graph: self.spec.clone(),
-            ngram: self.ngram(alignments)?,
+            ngram: self.ngram(alignments, &self.config.ngram)?,
             priors: self.priors(alignments, Filler::Dead)?,
-            transitions: self.transitions(alignments)?,
+            transitions: weights.map_or_else(|| self.transitions(alignments), Ok)?,
             moments: self.corpus.moments.clone(),
             network,
         })
     }
 
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
-    fn phone_error(&self, network: Network, alignments: &Alignments) -> Result<Option<f64>> {
-        let bundle = Arc::new(self.bundle(network, alignments)?);
+    fn phone_error(&self, model: Model, alignments: &Alignments) -> Result<Option<f64>> {
+        let settings = model.scales.unwrap_or(WATCH).of(WATCH_SEARCH);
+        let bundle = Arc::new(self.bundle(model, alignments)?);
         // What was not aligned may be too short for any path; what has unknown words cannot be scored.
         let scored = |example: &&Example| {
             let mut phones = example.words.iter().flatten().flatten();
@@ -260,17 +357,17 @@ impl Run<'_> {
         });
         let set = set.collect::<Result<Vec<_>>>()?;
         let percent = |counts: EditCounts| 100.0 * counts.rate();
-        if set.is_empty() { Ok(None) } else { errors(&bundle, &set, WATCH).map(|counts| Some(percent(counts))) }
+        if set.is_empty() { Ok(None) } else { errors(&bundle, &set, settings).map(|counts| Some(percent(counts))) }
     }
 }
 
-fn log_posteriors(network: &Network, example: &Example) -> Result<LogPosteriors> {
+pub(super) fn log_posteriors(network: &Network, example: &Example) -> Result<LogPosteriors> {
     network.log_posteriors(&example.frames)
 }
 
-fn epoch_event(pass: usize, report: &EpochReport, (phone_error_percent, left): (Option<f64>, Duration)) -> Event {
+fn epoch_event(stage: &str, report: &EpochReport, (phone_error_percent, left): (Option<f64>, Duration)) -> Event {
     Event::Epoch {
-        pass,
+        stage: stage.to_owned(),
         epoch: report.epoch,
         of: report.of,
         loss: report.loss,

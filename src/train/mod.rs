@@ -1,12 +1,14 @@
 //! The stages from manifests to a bundle. Each leaves a file in the work folder, and is not done again when it is there.
 //!
-//! `corpus -> Gaussian HMM by EM -> alignment -> network -> realignment -> network -> priors, n-gram -> bundle`
+//! `corpus -> Gaussian HMM by EM -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
 
 mod alignments;
 mod config;
 mod corpus;
 mod gaussian;
 mod hybrid;
+mod sequences;
+mod start;
 mod transcripts;
 mod tune;
 
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
-pub use config::{CorpusConfig, GmmStage, NgramConfig, TrainConfig};
+pub use config::{CorpusConfig, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TrainConfig};
 pub use corpus::{Corpus, Example};
 pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Tuned, tune};
@@ -24,6 +26,7 @@ pub use tune::{Development, Tuned, tune};
 use crate::bundle::Bundle;
 use crate::graph::GraphSpec;
 use crate::{Error, Result, formats};
+use hybrid::Start;
 
 /// What happens during training, for whoever watches.
 #[derive(Debug, Clone)]
@@ -65,8 +68,8 @@ pub enum Event {
     },
     /// One epoch of the network is done.
     Epoch {
-        /// One-based pass.
-        pass: usize,
+        /// The pass, or what comes after.
+        stage: String,
         /// One-based epoch.
         epoch: usize,
         /// Of how many.
@@ -79,7 +82,7 @@ pub enum Event {
         development_accuracy: f64,
         /// Phone error rate on the development set, percent, where there is one.
         phone_error_percent: Option<f64>,
-        /// Expected time to the end of the last pass.
+        /// Expected time to the end of the last stage.
         left: Duration,
     },
     /// A stage was found done in the work folder.
@@ -103,8 +106,8 @@ impl fmt::Display for Event {
             Self::Em { iteration, of, log_likelihood, gaussians } => {
                 write!(f, "EM {iteration}/{of}: log-likelihood {log_likelihood:.3} a frame, {gaussians} Gaussians")
             }
-            Self::Epoch { pass, epoch, of, loss, accuracy, development_accuracy, phone_error_percent, left } => {
-                write!(f, "pass {pass} epoch {epoch}/{of}: loss {loss:.4}, frames right {:.2} %, ", 100.0 * accuracy)?;
+            Self::Epoch { stage, epoch, of, loss, accuracy, development_accuracy, phone_error_percent, left } => {
+                write!(f, "{stage} epoch {epoch}/{of}: loss {loss:.4}, frames right {:.2} %, ", 100.0 * accuracy)?;
                 if let Some(percent) = phone_error_percent {
                     let right = 100.0 * development_accuracy;
                     write!(f, "on development {right:.2} %, phone error {percent:.2} %, ")?;
@@ -131,17 +134,29 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
     if ranked.len() > UNKNOWN_NAMED { f.write_str(", ...") } else { Ok(()) }
 }
 
-/// Trains as `config` says; intermediate results go to the folder `work`.
+/// Trains as `config` says; intermediate results go to the folder `work`. Where there is a model to `start` from, its network is
+/// trained on, and makes the first alignment in place of the Gaussian model.
 ///
 /// # Errors
-/// [`Error::Config`] when `work` belongs to a run with other settings; whatever makes training impossible.
-pub fn train(config: &TrainConfig, work: &Path, progress: &mut Progress<'_>) -> Result<Bundle> {
-    let [align_spec, spec] = [&config.gmm.graph, &config.graph].map(|path| graph(path, &config.filler));
-    let (align_spec, spec) = (align_spec?, spec?);
-    claim(config, [&align_spec, &spec], work)?;
-    let mut corpus = Corpus::load(config, work, progress)?;
-    let first = gaussian::alignments(config, (&align_spec, &mut corpus), work, progress)?;
-    hybrid::train(config, (spec, &corpus), (first, work), progress)
+/// [`Error::Config`] when `work` belongs to a run with other settings; [`Error::Other`] when `start` is of another kind than
+/// `config` asks for; whatever makes training impossible.
+pub fn train(config: &TrainConfig, start: Option<&Bundle>, work: &Path, progress: &mut Progress<'_>) -> Result<Bundle> {
+    if let Some(bundle) = start {
+        let spec = graph(&config.graph, &config.filler)?;
+        start::check(config, &spec, bundle)?;
+        claim((config, start), [&spec, &spec], work)?;
+        let corpus = Corpus::load(config, start, work, progress)?;
+        return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work), progress);
+    }
+    let Some(gmm) = &config.gmm else {
+        let reason = "no [gmm] table makes the first alignment: add one, or give a model to start from";
+        return Err(Error::Other(reason.into()));
+    };
+    let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
+    claim((config, None), [&align_spec, &spec], work)?;
+    let mut corpus = Corpus::load(config, None, work, progress)?;
+    let first = gaussian::alignments(gmm, (&align_spec, &mut corpus), work, progress)?;
+    hybrid::train(config, (spec, &corpus), (Start::Alignments(first), work), progress)
 }
 
 /// Reads a graph file, which must have the `filler` phone.
@@ -156,16 +171,18 @@ fn graph(path: &Path, filler: &str) -> Result<GraphSpec> {
     }
 }
 
-/// Makes sure that `work` holds results of `config` only.
-fn claim(config: &TrainConfig, graphs: [&GraphSpec; 2], work: &Path) -> Result<()> {
+/// Makes sure that `work` holds results of `config` and the model to start from only.
+fn claim((config, start): (&TrainConfig, Option<&Bundle>), graphs: [&GraphSpec; 2], work: &Path) -> Result<()> {
     std::fs::create_dir_all(work).map_err(|source| Error::io("create", work, source))?;
     let mark = work.join("settings.txt");
-    let settings = format!("{config:#?}\n{}\n{}\n{}", graphs[0].text(), graphs[1].text(), digests(config)?);
+    let [first, second] = graphs.map(GraphSpec::text);
+    let start = start.map(|bundle| format!("start {:016x}\n", start::digest_of(bundle))).unwrap_or_default();
+    let settings = format!("{config:#?}\n{first}\n{second}\n{}{start}", digests(config)?);
     match std::fs::read_to_string(&mark) {
         Ok(found) if found == settings => Ok(()),
         Ok(_) => {
-            let reason = "holds a run with other settings, graphs, manifests or lexicon: name another work folder, or \
-                          remove this one";
+            let reason = "holds a run with other settings, graphs, manifests, lexicon or start: name another work folder, \
+                          or remove this one";
             Err(Error::Config { path: work.to_owned(), reason: reason.into() })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -180,11 +197,12 @@ fn digests(config: &TrainConfig) -> Result<String> {
     let files = config.corpora.iter().map(|corpus| &corpus.manifest).chain([&config.lexicon]);
     let line = |path: &PathBuf| {
         let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
-        // FNV-1a (Fowler, Noll & Vo): the same on every machine.
-        let digest = bytes
-            .iter()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        Ok(format!("{} {digest:016x}\n", path.display()))
+        Ok(format!("{} {:016x}\n", path.display(), digest(bytes)))
     };
     files.map(line).collect()
+}
+
+/// FNV-1a (Fowler, Noll & Vo): the same on every machine.
+fn digest(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,6 +1,8 @@
 //! Compiled graphs against an enumeration that never makes a graph: all label sequences by the words of the rules, all ways to
 //! share out the frames, scores added up from the numbers of the file.
 
+use std::collections::BTreeMap;
+
 use senone::graph::ngram::{Ngram, NgramOptions};
 use senone::graph::{Graph, GraphSpec, Slot, Topology};
 use senone::symbols::{StateId, SymbolId, WordId};
@@ -281,6 +283,31 @@ fn an_n_gram_adds_its_scores_to_each_way() {
                 (way, score + f64::from(0.7_f32) * lm)
             });
             assert_same(&paths(&spec, &graph, frames), &expected(all));
+        }
+    }
+}
+
+#[test]
+fn a_transcript_with_an_n_gram_scores_each_way_as_the_full_graph_does() {
+    let spec = spec();
+    let heard: Vec<Vec<SymbolId>> =
+        ["a b c a", "sil a b b", "c sil b a", "d a b", "b d a c"].iter().map(|text| ids(&spec, text)).collect();
+    let slot = |text: &str| Slot { word: None, alternatives: text.split('|').map(|said| ids(&spec, said)).collect() };
+    for order in 1..=3 {
+        let options = NgramOptions { order, min_history_count: 1 };
+        let ngram = Ngram::estimate(&options, spec.symbols(), &heard).unwrap();
+        let full = spec.compile_with(Some((&ngram, 0.7))).unwrap();
+        let slots = [slot("a b|a"), slot("b|c b")];
+        let (plain, weighed) =
+            (spec.transcript_of(&slots).unwrap(), spec.transcript_with(&slots, (&ngram, 0.7)).unwrap());
+        for frames in 5..=8 {
+            // Its ways are those without the n-gram, its scores those of the full graph.
+            let all: BTreeMap<Vec<Frame>, Way> =
+                paths(&spec, &full, frames).into_iter().map(|way| (way.frames.clone(), way)).collect();
+            let same = |way: &Way| all.get(&way.frames).cloned();
+            let expected: Vec<Way> = paths(&spec, &plain, frames).iter().filter_map(same).collect();
+            assert!(expected.len() > 3, "{frames} frames");
+            assert_same(&paths(&spec, &weighed, frames), &expected);
         }
     }
 }

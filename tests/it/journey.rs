@@ -15,8 +15,8 @@ fn parts(model: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Phone error on the test speakers, percent, of the model in folder `model`.
-fn phone_error(dir: &Dir) -> f64 {
-    let ctm = dir.senone("decode --model model --format ctm").arg(TOY.path("test.tsv")).ok().stdout;
+fn phone_error(dir: &Dir, model: &str) -> f64 {
+    let ctm = dir.senone(&format!("decode --model {model} --format ctm")).arg(TOY.path("test.tsv")).ok().stdout;
     assert!(!ctm.contains(" SPN\n"), "the filler is no phone to hear:\n{ctm}");
     dir.write("test.ctm", ctm);
     let score = dir.senone("score").arg(TOY.path("test.tsv")).arg("test.ctm");
@@ -30,14 +30,14 @@ fn phone_error(dir: &Dir) -> f64 {
 fn a_model_learns_its_language_and_tuning_helps() {
     println!("{}", TOY.log);
     let dir = toy::with_model();
-    let plain = phone_error(&dir);
+    let plain = phone_error(&dir, "model");
     let tune = dir.senone("tune model").arg(TOY.path("work/development.tsv"));
     let said = tune.arg("--lexicon").arg(TOY.path("words.dict")).ok().stderr;
     println!("{said}");
     // The development speaker's unknown words are no reference.
     assert!(said.contains("left out train-") && said.contains("it has a word that the lexicon lacks"), "{said}");
     assert!(said.ends_with(" utterances; written to model\n"), "{said}");
-    let tuned = phone_error(&dir);
+    let tuned = phone_error(&dir, "model");
     assert!(plain < 20.0 && tuned <= plain + 3.0, "{plain} % before, {tuned} % after tuning");
     assert_ne!(parts(&dir.path("model"))[0], parts(&TOY.path("model"))[0]);
     assert_eq!(parts(&dir.path("model"))[1..], parts(&TOY.path("model"))[1..]);
@@ -126,8 +126,8 @@ fn a_work_folder_belongs_to_one_run() {
     let nothing = "train.tsv:1: no utterance is listed";
     assert_eq!(run(), nothing);
     assert_eq!(run(), nothing);
-    let message = "work: holds a run with other settings, graphs, manifests or lexicon: name another work folder, or remove \
-        this one";
+    let message = "work: holds a run with other settings, graphs, manifests, lexicon or start: name another work folder, or \
+        remove this one";
     for (file, from, to) in [
         ("train.toml", "seed = 3", "seed = 4"),
         ("graph.toml", "self_loop = 0.7", "self_loop = 0.6"),
@@ -156,8 +156,110 @@ fn a_perceptron_with_three_states_a_phone_learns_too() {
     println!("{}", dir.senone("train train.toml --work work --output model").ok().stderr);
     let info = dir.senone("info model").ok().stdout;
     assert!(info.contains("search frame       10 ms") && info.contains("pdfs                18"), "{info}");
-    let percent = phone_error(&dir);
+    let percent = phone_error(&dir, "model");
     assert!(percent < 20.0, "{percent} %");
+}
+
+/// Settings of the toy run up to its passes, without the Gaussian model, and with `more` in their place.
+fn settings_without_passes(dir: &Dir, more: &str) -> String {
+    let text = dir.read("train.toml");
+    let (before, rest) = text.split_once("[gmm]").unwrap();
+    let (_, rest) = rest.split_once("[features]").unwrap();
+    let (middle, _) = rest.split_once("[[pass]]").unwrap();
+    format!("{before}[features]{middle}{more}\n[ngram]\norder = 2\n")
+}
+
+const SEQUENCES: &str = "[sequence]\ncriterion = \"mmi\"\nacoustic_scale = 0.8\nprior_scale = 0.3\n\
+    cross_entropy_share = 0.1\ntraining = { epochs = 4, batch_frames = 400, learning_rate = 2e-3, average_last = 2 }\n";
+
+/// The losses of the epochs of `stage` that training told of.
+fn losses(said: &str, stage: &str) -> Vec<f64> {
+    let loss = |line: &str| line.split_once(": loss ")?.1.split_once(',')?.0.parse().ok();
+    said.lines().filter(|line| line.contains(&format!("] {stage} epoch "))).filter_map(loss).collect()
+}
+
+#[test]
+fn sequence_training_goes_on_from_a_model_to_the_same_bytes() {
+    let dir = Dir::new();
+    toy::corpus(&dir);
+    for criterion in ["mmi", "margin"] {
+        let settings = settings_without_passes(&dir, &SEQUENCES.replace("mmi", criterion));
+        dir.write(&format!("{criterion}.toml"), settings);
+    }
+    let train = |name: &str, work: &str, threads: usize| {
+        let line = format!("--threads {threads} train {name}.toml --work {work} --output {work}-model --start");
+        dir.senone(&line).arg(TOY.path("model"))
+    };
+    for criterion in ["mmi", "margin"] {
+        let said = train(criterion, criterion, 2).ok().stderr;
+        println!("{said}");
+        assert!(said.contains("utterances aligned with the model to start from"), "{said}");
+        let losses = losses(&said, "sequence training");
+        assert!(losses.len() == 4 && losses[3] < losses[0], "{losses:?}");
+        let percent = phone_error(&dir, &format!("{criterion}-model"));
+        assert!(percent < 20.0, "{criterion}: {percent} %");
+    }
+    let whole = parts(&dir.path("mmi-model"));
+    for threads in [1, 4] {
+        let work = format!("threads-{threads}");
+        train("mmi", &work, threads).ok();
+        assert!(parts(&dir.path(&format!("{work}-model"))) == whole, "{threads} threads");
+    }
+    let mut killed = 0;
+    for stage in ["start.ctm", "sequence.safetensors"] {
+        killed += usize::from(killed_at(train("mmi", "killed", 2).spawn(), &dir.path(&format!("killed/{stage}"))));
+    }
+    assert!(killed > 0);
+    let said = train("mmi", "killed", 2).ok().stderr;
+    for done in ["alignment by the model to start from", "sequence training, "] {
+        assert!(said.contains(done) && said.contains("done before, taken from the work folder"), "{done}: {said}");
+    }
+    assert!(parts(&dir.path("killed-model")) == whole);
+    assert!(train("margin", "killed", 2).refused().starts_with("killed: holds a run with other settings"));
+    let refused = |model: &str| dir.senone(&format!("train mmi.toml --work w --output m {model}")).refused();
+    assert_eq!(refused(""), "no [gmm] table makes the first alignment: add one, or give a model to start from");
+    dir.edit("mmi.toml", "mel_bins = 20", "mel_bins = 21");
+    let other = "the model to start from, \"toy\", has other features than [features]: make them the same";
+    assert_eq!(refused("--start mmi-model"), other);
+}
+
+#[test]
+fn passes_may_end_with_sequence_training() {
+    let dir = Dir::new();
+    toy::corpus(&dir);
+    dir.edit("train.toml", "[ngram]", &format!("{SEQUENCES}[ngram]"));
+    let said = dir.senone("train train.toml --work work --output model").ok().stderr;
+    println!("{said}");
+    assert!(dir.path("work/pass-2.ctm").exists() && dir.path("work/sequence.safetensors").exists());
+    let losses = losses(&said, "sequence training");
+    assert!(losses[3] < losses[0], "{losses:?}");
+    let info = dir.senone("info model").ok().stdout;
+    assert!(info.contains("acoustic scale      0.8") || info.contains("0.8"), "{info}");
+    assert!(phone_error(&dir, "model") < 20.0);
+}
+
+#[test]
+fn linear_learners_decode_what_they_learnt_from_paths() {
+    for learner in ["crf", "perceptron", "svm"] {
+        let dir = Dir::new();
+        toy::corpus(&dir);
+        let text = dir.read("train.toml");
+        let (before, rest) = text.split_once("[network]").unwrap();
+        let before = before.replace("seed = 3", &format!("seed = 3\nlearner = \"{learner}\""));
+        assert!(rest.contains("average_last"));
+        let network = "[network]\nkind = \"mlp\"\nleft_frames = 3\nright_frames = 3\nwidths = []\nsubsampling = 3\n\
+            dropout = 0.0\n[[pass]]\nepochs = 8\nbatch_frames = 400\nlearning_rate = 1e-2\naverage_last = 2\n[ngram]\norder = 1\n";
+        dir.write("train.toml", format!("{before}{network}"));
+        let said = dir.senone("train train.toml --work work --output model").ok().stderr;
+        println!("{said}");
+        let losses = losses(&said, "pass 1");
+        assert!(losses[7] < losses[0], "{losses:?}");
+        let percent = phone_error(&dir, "model");
+        assert!(percent < 30.0, "{learner}: {percent} %");
+        dir.edit("train.toml", "[ngram]", "[[pass]]\nepochs = 1\n[ngram]");
+        let message = dir.senone("train train.toml --work work --output model").refused();
+        assert_eq!(message, "train.toml: number of [[pass]] tables = 2: expected 1 with this learner");
+    }
 }
 
 #[test]

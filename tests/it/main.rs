@@ -15,6 +15,7 @@ mod graph_oracle;
 mod journey;
 mod posteriors;
 mod search;
+mod tagging;
 #[cfg(feature = "neural")]
 mod toy;
 #[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only

@@ -22,6 +22,9 @@ pub enum TagCommand {
     /// Print the columns of a file, with the predicted tag last
     Predict(predict::PredictArgs),
     /// Print the accuracy of tags, and for BIO tags the F1 of entities
+    ///
+    /// The token may be missing from either file; - is standard input. An entity is B-X and the I-X that follow it; an I-X that
+    /// continues no entity counts as none. Intervals are a bootstrap over sequences.
     Score(score::ScoreArgs),
 }
 

@@ -10,9 +10,6 @@ use senone::{Error, Result};
 use super::open;
 
 /// `senone tag score`
-///
-/// Both files have a token a line, columns with tabs between, the tag last, and a blank line after each sequence; - is standard input. An entity
-/// is B-X and the I-X that follow it; an I-X that continues no entity is none. The interval is a bootstrap over sequences.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
     /// The right tags

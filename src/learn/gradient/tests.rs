@@ -32,7 +32,7 @@ fn the_optimum_is_flat_and_the_same_from_any_start() {
     let config = batch(Goal::LogLikelihood, 0.5);
     let (trained, heard) = train(&config, &tagged, zeros(&tagged));
     let last = heard.last().unwrap();
-    assert!(last.gradient_norm.unwrap() < 2e-3, "{last}");
+    assert!(last.gradient_norm.unwrap() < 1e-2, "{last}");
     assert_eq!((last.iteration, last.loss), (trained.iterations, trained.loss));
     assert!(heard.windows(2).all(|pair| pair[1].loss <= pair[0].loss + 1e-6 && pair[1].passes > pair[0].passes));
     let (again, _) = train(&config, &tagged, random_theta(zeros(&tagged).len(), 3));

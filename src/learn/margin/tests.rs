@@ -57,7 +57,7 @@ fn with_fixed_parts(graph: &Graph) -> Graph {
     let mut random = Random::new(11);
     let mut builder = GraphBuilder::new(graph.symbols().clone(), graph.pdfs(), graph.transitions());
     for state in graph.states() {
-        builder.state(state.clone());
+        builder.state(*state);
     }
     for (position, arc) in graph.all_arcs().iter().enumerate() {
         builder.arc(graph.source(position), Arc { fixed: random.normal(), ..*arc });

@@ -2,28 +2,41 @@
 
 use rayon::prelude::*;
 
-use super::{AugmentConfig, FrameExample, IGNORE, SHARDS};
+use super::trainer::SHARDS;
+use super::{Answer, AugmentConfig, Example};
 use crate::matrix::Matrix;
 use crate::random::Random;
 
 /// Whether an example can be learnt from: it has frames, and all their values are numbers.
-pub(super) fn is_usable(example: &FrameExample<'_>) -> bool {
+pub(super) fn is_usable(example: &Example<'_>) -> bool {
     example.frames.rows() > 0 && example.frames.first_not_finite().is_none()
 }
 
-/// Cuts the usable ones of `examples` into batches of about `frames` frames: neighbours in length go together, batches come in
-/// random order.
-pub(super) fn batches(examples: &[FrameExample<'_>], frames: usize, random: &mut Random) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..examples.len()).filter(|&index| is_usable(&examples[index])).collect();
+/// How examples become batches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BatchSize {
+    /// Frames in a batch, about.
+    pub(super) frames: usize,
+    /// Examples whose lengths differ by less than this many frames count as equally long.
+    pub(super) length_step: usize,
+}
+
+/// Cuts examples, each given by its place and its length in frames, into batches: neighbours in length go together, batches come
+/// in random order.
+pub(super) fn batches(
+    examples: impl Iterator<Item = (usize, usize)>,
+    size: BatchSize,
+    random: &mut Random,
+) -> Vec<Vec<usize>> {
+    let mut order: Vec<(usize, usize)> = examples.collect();
     random.shuffle(&mut order);
-    order.sort_by_key(|&index| examples[index].frames.rows() / LENGTH_STEP);
+    order.sort_by_key(|&(_, rows)| rows / size.length_step);
     let mut batches: Vec<Vec<usize>> = Vec::new();
     let mut room = 0;
-    for index in order {
-        let rows = examples[index].frames.rows();
+    for (index, rows) in order {
         if rows > room || batches.is_empty() {
             batches.push(Vec::new());
-            room = frames;
+            room = size.frames;
         }
         room = room.saturating_sub(rows);
         if let Some(batch) = batches.last_mut() {
@@ -34,49 +47,52 @@ pub(super) fn batches(examples: &[FrameExample<'_>], frames: usize, random: &mut
     batches
 }
 
-/// Utterances whose lengths differ by less than this many frames count as equally long.
-const LENGTH_STEP: usize = 50;
+/// Deals a batch out to as many shards as can have something: each example goes to the one with the fewest frames so far.
+pub(super) fn deal(batch: &[usize], frames: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
+    let mut parts: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); SHARDS.min(batch.len())];
+    for &index in batch {
+        if let Some(part) = parts.iter_mut().min_by_key(|part| part.0) {
+            part.0 += frames(index);
+            part.1.push(index);
+        }
+    }
+    parts.into_iter().map(|part| part.1).collect()
+}
 
 /// A part of a batch, augmented.
 #[derive(Debug)]
 pub(super) struct Shard {
     /// Frames of each utterance, `[T x D]`.
     pub(super) utterances: Vec<Matrix>,
-    /// Targets of all output rows, one utterance after another.
-    pub(super) targets: Vec<u32>,
+    /// What is right for each.
+    pub(super) answers: Vec<Answer>,
 }
 
 impl Shard {
     /// The shards of `batch`: each utterance goes to the shard with the fewest frames so far.
     pub(super) fn draw(
         batch: &[usize],
-        examples: &[FrameExample<'_>],
+        examples: &[Example<'_>],
         (augment, subsampling): (&AugmentConfig, usize),
         random: &Random,
     ) -> Vec<Self> {
-        let mut parts: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); SHARDS.min(batch.len())];
-        for &index in batch {
-            if let Some(part) = parts.iter_mut().min_by_key(|part| part.0) {
-                part.0 += examples[index].frames.rows();
-                part.1.push(index);
-            }
-        }
-        let one = |part: &(usize, Vec<usize>)| {
-            let mut shard = Self { utterances: Vec::new(), targets: Vec::new() };
-            for &index in &part.1 {
-                let example = &examples[index];
+        let parts = deal(batch, |index| examples[index].frames.rows());
+        let one = |part: &Vec<usize>| {
+            let mut shard = Self { utterances: Vec::new(), answers: Vec::new() };
+            for &index in part {
+                let Example { frames, answer } = &examples[index];
                 let mut random = random.fork(index as u64);
-                let (frames, targets) = augment.apply((example.frames, &example.targets), subsampling, &mut random);
+                let (frames, targets) = augment.apply((frames, &answer.targets), subsampling, &mut random);
                 shard.utterances.push(frames);
-                shard.targets.extend(targets);
+                shard.answers.push(Answer { targets, ..answer.clone() });
             }
             shard
         };
         parts.par_iter().map(one).collect()
     }
 
-    /// Rows that are learnt from.
+    /// Output rows of all utterances.
     pub(super) fn rows(&self) -> usize {
-        self.targets.iter().filter(|&&target| target != IGNORE).count()
+        self.answers.iter().map(|answer| answer.targets.len()).sum()
     }
 }

@@ -4,22 +4,26 @@ use std::collections::{BTreeMap, HashMap};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use super::FrameTrainer;
+use super::{SequenceGoal, Trainer};
 use crate::{Error, Result};
 
 const GROUPS: [&str; 4] = ["parameter", "first", "second", "sum"];
 
 /// What the numbers belong to: another run's checkpoint is refused.
-fn fingerprint(trainer: &FrameTrainer) -> String {
-    format!("{:?} {:?}", trainer.config, trainer.network.config())
+fn fingerprint(trainer: &Trainer) -> String {
+    let frames = format!("{:?} {:?}", trainer.config, trainer.network.config());
+    let Some(goal) = &trainer.goal else { return frames };
+    let SequenceGoal { graph, transitions, criterion, scales, cross_entropy_share, .. } = goal;
+    let graph = format!("{} states {} arcs", graph.len(), graph.arc_count());
+    format!("{frames} {criterion:?} {scales:?} {transitions:?} {cross_entropy_share} {graph}")
 }
 
-fn groups(trainer: &FrameTrainer) -> [&Vec<Vec<f32>>; 4] {
+fn groups(trainer: &Trainer) -> [&Vec<Vec<f32>>; 4] {
     [&trainer.parameters, &trainer.optimiser.first, &trainer.optimiser.second, &trainer.sum]
 }
 
 /// `trainer` as bytes.
-pub(super) fn encode(trainer: &FrameTrainer) -> Result<Vec<u8>> {
+pub(super) fn encode(trainer: &Trainer) -> Result<Vec<u8>> {
     let mut tensors: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for (group, values) in GROUPS.iter().zip(groups(trainer)) {
         for (index, values) in values.iter().enumerate() {
@@ -33,27 +37,27 @@ pub(super) fn encode(trainer: &FrameTrainer) -> Result<Vec<u8>> {
         .map(|(name, bytes)| Ok((name.as_str(), TensorView::new(Dtype::F32, vec![bytes.len() / 4], bytes)?)))
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(wrong)?;
-    let about = HashMap::from([
-        ("run".to_owned(), fingerprint(trainer)),
-        ("epochs".to_owned(), trainer.epochs.to_string()),
-        ("steps".to_owned(), trainer.optimiser.steps.to_string()),
-    ]);
+    // One entry: more would come in an order that differs from run to run.
+    let progress = format!("{} {}", trainer.epochs, trainer.optimiser.steps);
+    let about = HashMap::from([("run".to_owned(), format!("{}\n{progress}", fingerprint(trainer)))]);
     safetensors::serialize(views, Some(about)).map_err(wrong)
 }
 
 /// Makes `trainer` what it was when `bytes` were written.
-pub(super) fn restore(trainer: &mut FrameTrainer, bytes: &[u8]) -> Result<()> {
+pub(super) fn restore(trainer: &mut Trainer, bytes: &[u8]) -> Result<()> {
     let broken = |error: safetensors::SafeTensorError| Error::Other(format!("the checkpoint is broken: {error}"));
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
     let about = metadata.metadata().clone().unwrap_or_default();
-    if about.get("run") != Some(&fingerprint(trainer)) {
+    let (run, progress) = about.get("run").and_then(|run| run.rsplit_once('\n')).unwrap_or_default();
+    if run != fingerprint(trainer) {
         return Err(Error::Other("the checkpoint is of a run with other settings: remove it, or restore them".into()));
     }
-    let number = |key: &str| {
-        let value = about.get(key).and_then(|value| value.parse::<u64>().ok());
-        value.ok_or_else(|| Error::Other(format!("the checkpoint is broken: it does not say its {key}")))
+    let number = |value: &str| {
+        let silent = || Error::Other("the checkpoint is broken: it does not say its epochs and steps".into());
+        value.parse::<u64>().map_err(|_| silent())
     };
-    let (epochs, steps) = (number("epochs")? as usize, number("steps")?);
+    let (epochs, steps) = progress.split_once(' ').unwrap_or_default();
+    let (epochs, steps) = (number(epochs)? as usize, number(steps)?);
     let file = SafeTensors::deserialize(bytes).map_err(broken)?;
     let mut read = Vec::new();
     for (group, now) in GROUPS.iter().zip(groups(trainer)) {

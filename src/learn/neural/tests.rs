@@ -1,5 +1,7 @@
 use super::*;
-use crate::network::{MlpConfig, NetworkConfig, TdnnConfig};
+use crate::network::{MlpConfig, Network, NetworkConfig, TdnnConfig};
+use crate::random::Random;
+use crate::{Error, Result};
 
 const PDFS: usize = 3;
 
@@ -21,8 +23,10 @@ fn data(seed: u64) -> Vec<(String, Matrix, Vec<u32>)> {
         .collect()
 }
 
-fn examples(data: &[(String, Matrix, Vec<u32>)]) -> Vec<FrameExample<'_>> {
-    data.iter().map(|(name, frames, targets)| FrameExample { name, frames, targets: targets.clone() }).collect()
+fn examples(data: &[(String, Matrix, Vec<u32>)]) -> Vec<Example<'_>> {
+    let answer =
+        |name: &String, targets: &Vec<u32>| Answer { name: name.clone(), targets: targets.clone(), transcript: None };
+    data.iter().map(|(name, frames, targets)| Example { frames, answer: answer(name, targets) }).collect()
 }
 
 fn network() -> Network {
@@ -41,11 +45,11 @@ fn config() -> TrainerConfig {
     TrainerConfig { epochs: 4, batch_frames: 200, learning_rate: 1e-2, average_last: 2, ..TrainerConfig::default() }
 }
 
-fn trained(threads: usize, epochs: usize) -> FrameTrainer {
+fn trained(threads: usize, epochs: usize) -> Trainer {
     let data = data(1);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
-        let mut trainer = FrameTrainer::new(network(), config(), 9).unwrap();
+        let mut trainer = Trainer::new(network(), config(), 9).unwrap();
         (0..epochs).for_each(|_| drop(trainer.epoch(&examples(&data), &[]).unwrap()));
         trainer
     })
@@ -54,7 +58,7 @@ fn trained(threads: usize, epochs: usize) -> FrameTrainer {
 #[test]
 fn what_can_be_learnt_is_learnt() {
     let (data, held_out) = (data(1), data(2));
-    let mut trainer = FrameTrainer::new(network(), TrainerConfig { epochs: 12, ..config() }, 9).unwrap();
+    let mut trainer = Trainer::new(network(), TrainerConfig { epochs: 12, ..config() }, 9).unwrap();
     let reports: Vec<EpochReport> =
         (0..12).map(|_| trainer.epoch(&examples(&data), &examples(&held_out)).unwrap()).collect();
     assert!(reports[11].development_accuracy > 0.95, "{reports:?}");
@@ -81,7 +85,7 @@ fn the_number_of_threads_changes_nothing() {
 fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
     let whole = trained(2, 4);
     let stopped = trained(2, 2).checkpoint().unwrap();
-    let mut resumed = FrameTrainer::new(network(), config(), 9).unwrap();
+    let mut resumed = Trainer::new(network(), config(), 9).unwrap();
     resumed.resume(&stopped).unwrap();
     assert_eq!(resumed.epochs_done(), 2);
     let data = data(1);
@@ -93,7 +97,7 @@ fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
 #[test]
 fn another_runs_checkpoint_is_refused() {
     let bytes = trained(1, 1).checkpoint().unwrap();
-    let mut other = FrameTrainer::new(network(), TrainerConfig { epochs: 5, ..config() }, 9).unwrap();
+    let mut other = Trainer::new(network(), TrainerConfig { epochs: 5, ..config() }, 9).unwrap();
     assert!(other.resume(&bytes).unwrap_err().to_string().contains("other settings"));
     assert!(other.resume(&bytes[..40]).unwrap_err().to_string().contains("broken"));
 }
@@ -104,9 +108,9 @@ fn frames_without_a_number_are_skipped_and_named() {
     data[0].1.row_mut(3)[0] = f32::NAN;
     // A mask could hide it.
     let config = TrainerConfig { augment: AugmentConfig::none(), ..config() };
-    let mut trainer = FrameTrainer::new(network(), config, 9).unwrap();
+    let mut trainer = Trainer::new(network(), config, 9).unwrap();
     match trainer.epoch(&examples(&data), &[]) {
-        Ok(report) => assert!(report.skipped.iter().any(|names| names.contains("u0")), "{report:?}"),
+        Ok(report) => assert!(report.left_out.iter().any(|left| left.utterances.contains("u0")), "{report:?}"),
         Err(error) => panic!("{error}"),
     }
     assert!(trainer.network().is_ok());
@@ -116,12 +120,12 @@ fn frames_without_a_number_are_skipped_and_named() {
 fn targets_that_do_not_fit_are_refused() {
     let data = data(1);
     let mut wrong = examples(&data);
-    wrong[2].targets.pop();
+    wrong[2].answer.targets.pop();
     assert!(matches!(trainer_epoch(&wrong), Err(Error::Shape { .. })));
 }
 
-fn trainer_epoch(examples: &[FrameExample<'_>]) -> Result<EpochReport> {
-    FrameTrainer::new(network(), config(), 9)?.epoch(examples, &[])
+fn trainer_epoch(examples: &[Example<'_>]) -> Result<EpochReport> {
+    Trainer::new(network(), config(), 9)?.epoch(examples, &[])
 }
 
 #[test]
@@ -129,7 +133,7 @@ fn an_mlp_learns_too() {
     let shape = MlpConfig { left_frames: 1, right_frames: 1, widths: vec![16], subsampling: 3, dropout: 0.0 };
     let network = Network::new(&NetworkConfig::Mlp(shape), (PDFS, PDFS), &Random::new(5)).unwrap();
     let data = data(1);
-    let mut trainer = FrameTrainer::new(network, config(), 9).unwrap();
+    let mut trainer = Trainer::new(network, config(), 9).unwrap();
     let first = trainer.epoch(&examples(&data), &[]).unwrap().loss;
     let last = (0..3).map(|_| trainer.epoch(&examples(&data), &[]).unwrap().loss).last().unwrap();
     assert!(last < first);

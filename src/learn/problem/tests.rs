@@ -4,7 +4,6 @@ use super::*;
 use crate::emission::{FrameScorer, SparseFrames, SparseScorer};
 use crate::graph::GraphSpec;
 use crate::learn::criterion::{CostUnit, HammingCost};
-use crate::matrix::Matrix;
 use crate::random::Random;
 
 /// Three tags, of which c never follows a and nothing begins with b.
@@ -189,6 +188,25 @@ fn right_counts_are_features_and_transitions_of_the_right_paths() {
     assert_eq!(emissions, expected);
     let steps: usize = tagged.examples.iter().map(|example| example.path.len() + 1).sum();
     assert_eq!(transitions.iter().sum::<f64>(), steps as f64);
+}
+
+#[test]
+fn uses_are_squares_of_features_for_any_label() {
+    let tagged = Tagged::new(20, 9);
+    let uses = tagged.problem().uses();
+    let (emissions, transitions) = uses.split_at(tagged.scorer.parameters());
+    let mut expected = vec![0.0; emissions.len()];
+    for example in &tagged.examples {
+        for frame in 0..example.path.len() {
+            let (features, values) = example.input.frame(frame);
+            for (place, &value) in features.iter().zip(values).flat_map(|(&f, v)| (0..3).map(move |k| (3 * f + k, v))) {
+                expected[place as usize] += f64::from(value).powi(2);
+            }
+        }
+    }
+    assert_eq!(emissions, expected);
+    let frames: usize = tagged.examples.iter().map(|example| example.path.len()).sum();
+    assert!(transitions.iter().all(|&uses| uses == frames as f64));
 }
 
 #[test]
