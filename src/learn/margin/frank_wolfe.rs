@@ -63,16 +63,16 @@ impl<'a, S: Scorer> FrankWolfe<'a, S> {
         self.passes += 1;
         let mut gap = 0.0;
         for &example in &order {
-            self.search(example)?;
-            gap += self.correct(example);
+            let heights = self.search(example)?;
+            gap += self.correct(example, heights);
             self.sets[example].forget(0);
             self.theta.count(1.0);
             self.lay_out()?;
         }
         for _ in 0..INNER_PASSES {
-            order.iter().for_each(|&example| {
-                self.correct(example);
-            });
+            for &example in &order {
+                self.correct(example, self.sets[example].heights(self.theta.direction()));
+            }
         }
         self.lay_out()?;
         Ok(gap)
@@ -82,27 +82,27 @@ impl<'a, S: Scorer> FrankWolfe<'a, S> {
         self.plan.reweigh(&self.violations.problem.weights(self.theta.direction()))
     }
 
-    /// Adds the worst plane of an example, if it is a new one.
-    fn search(&mut self, example: usize) -> Result<()> {
+    /// Adds the worst plane of an example, if it is a new one; the heights of all its planes.
+    fn search(&mut self, example: usize) -> Result<Vec<f64>> {
         let (violations, gather, theta) = (&self.violations, &mut self.gather, self.theta.direction());
         let n = violations.count() as f64;
         let found = &violations.problem.examples[example];
         let offset = violations.find((&self.plan, theta), found, |parameter, d| gather.add(parameter, d / n))? / n;
         let set = &mut self.sets[example];
-        let height = offset + gather.dot(theta);
-        if set.heights(theta).into_iter().all(|known| known < height) {
-            let plane = Plane { gradient: gather.sparse(), offset };
+        let plane = Plane { gradient: gather.sparse(), offset };
+        let (height, mut heights) = (plane.at(theta), set.heights(theta));
+        if heights.iter().all(|&known| known < height) {
             set.push(plane, gather.dense(), violations.config.lambda);
+            heights.push(height);
         }
         gather.clear();
-        Ok(())
+        Ok(heights)
     }
 
-    /// Makes the shares of an example the best ones, and moves theta along; the gap before, how far its highest plane was above its
-    /// mixture.
-    fn correct(&mut self, example: usize) -> f64 {
+    /// Makes the shares of an example, whose planes have these `heights`, the best ones, and moves theta along; the gap before, how
+    /// far its highest plane was above its mixture.
+    fn correct(&mut self, example: usize, heights: Vec<f64>) -> f64 {
         let (set, lambda) = (&mut self.sets[example], self.violations.config.lambda);
-        let heights = set.heights(self.theta.direction());
         let before = set.shares().to_vec();
         let mixed: f64 = heights.iter().zip(&before).map(|(height, share)| height * share).sum();
         let gap = heights.iter().fold(mixed, |highest, &height| highest.max(height)) - mixed;

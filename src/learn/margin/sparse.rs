@@ -20,7 +20,17 @@ impl Sparse {
 
     /// The scalar product with `dense`.
     pub fn dot(&self, dense: &[f64]) -> f64 {
-        self.iter().map(|(parameter, value)| value * dense[parameter]).sum()
+        // Four running sums: the processor need not wait for one before it begins the next.
+        let mut sums = [0.0; 4];
+        let (parameters, values) = (self.parameters.chunks_exact(4), self.values.chunks_exact(4));
+        let rest = parameters.remainder().iter().zip(values.remainder());
+        let rest: f64 = rest.map(|(&parameter, value)| value * dense[parameter as usize]).sum();
+        for (parameters, values) in parameters.zip(values) {
+            for lane in 0..4 {
+                sums[lane] += values[lane] * dense[parameters[lane] as usize];
+            }
+        }
+        rest + sums.iter().sum::<f64>()
     }
 
     /// Adds `factor` times this to `dense`.
@@ -73,11 +83,6 @@ impl Gather {
         self.touched.iter().map(|&parameter| (parameter, self.sums[parameter as usize])).collect()
     }
 
-    /// The scalar product of the sum with `dense`.
-    pub fn dot(&self, dense: &[f64]) -> f64 {
-        self.touched.iter().map(|&parameter| self.sums[parameter as usize] * dense[parameter as usize]).sum()
-    }
-
     /// Makes the sum zero.
     pub fn clear(&mut self) {
         for parameter in self.touched.drain(..) {
@@ -97,12 +102,20 @@ mod tests {
         [(3, 1.0), (1, 2.0), (3, -1.0), (1, 0.5)].into_iter().for_each(|(at, amount)| gather.add(at, amount));
         let sum = gather.sparse();
         assert_eq!(sum, Sparse::of(&[0.0, 2.5, 0.0, 0.0]));
-        assert_eq!((gather.dense(), gather.dot(&[1.0; 4])), ([0.0, 2.5, 0.0, 0.0].as_slice(), 2.5));
+        assert_eq!(gather.dense(), [0.0, 2.5, 0.0, 0.0]);
         gather.clear();
         assert_eq!((gather.sparse(), gather.dense()), (Sparse::default(), [0.0; 4].as_slice()));
         let mut dense = [1.0; 4];
         sum.add_to(&mut dense, 2.0);
         assert_eq!(dense, [1.0, 6.0, 1.0, 1.0]);
         assert_eq!(sum.dot(&dense), 15.0);
+    }
+
+    #[test]
+    fn products_take_every_value() {
+        for length in 0..20 {
+            let values: Vec<f64> = (0..length).map(f64::from).collect();
+            assert_eq!(Sparse::of(&values).dot(&values), values.iter().map(|value| value * value).sum::<f64>());
+        }
     }
 }
