@@ -71,8 +71,11 @@ fn goal(bench: &Bench<'_>, criterion: Criterion) -> Result<SequenceGoal> {
     SequenceGoal::joint(Arc::clone(bench.graph), Weights(vec![0.0; bench.graph.transitions()]), criterion)
 }
 
-/// Transition weights that are not learnt with the network, and what emissions are divided by.
-fn fixed(bench: &Bench<'_>, method: Method) -> Result<Option<(Weights, Option<(Priors, f32)>)>> {
+/// Transition weights by counts, and what emissions are divided by: log-priors and their weight.
+type Counted = (Weights, Option<(Priors, f32)>);
+
+/// What is not learnt with the network.
+fn fixed(bench: &Bench<'_>, method: Method) -> Result<Option<Counted>> {
     match method {
         Method::Softmax => Ok(Some((Weights(vec![0.0; bench.graph.transitions()]), None))),
         Method::Hmm => hidden_markov(bench).map(|(weights, priors)| Some((weights, Some(priors)))),
