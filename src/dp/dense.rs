@@ -6,7 +6,7 @@
 use std::f64::consts::LOG2_E;
 
 /// Columns whose sums are held in registers while the rows go by.
-const PANEL: usize = 24;
+const PANEL: usize = 48;
 
 /// Columns are filled up to a multiple of this: a whole number of vectors.
 const LANES: usize = 8;
@@ -59,6 +59,9 @@ macro_rules! by_width {
         match $width {
             8 => $kernel::<8, _>($($argument),*),
             16 => $kernel::<16, _>($($argument),*),
+            24 => $kernel::<24, _>($($argument),*),
+            32 => $kernel::<32, _>($($argument),*),
+            40 => $kernel::<40, _>($($argument),*),
             _ => $kernel::<PANEL, _>($($argument),*),
         }
     };
