@@ -1,4 +1,5 @@
-//! senone decodes speech: phones with times, from audio, by a network's posteriors and a graph of what is legal.
+//! senone decodes speech: phones with times, from audio, by a network's posteriors and a graph of what is legal. The learners behind
+//! it tag text too.
 //!
 //! # The theory
 //!

@@ -1,6 +1,7 @@
 //! How scores change: from counts of what right and wrong paths use to new weights and new Gaussians.
 //!
-//! In: frames, graphs and what [`crate::dp`] counted on them. Out: [`crate::graph::Weights`], Gaussian mixtures, alignments.
+//! In: frames, graphs and what [`crate::dp`] counted on them. Out: parameters of linear models, [`crate::graph::Weights`], Gaussian
+//! mixtures, alignments, networks. [`criterion`] says by how much scores should change; the others act on it.
 
 pub mod counting;
 pub mod criterion;

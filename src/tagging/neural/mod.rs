@@ -53,11 +53,17 @@ pub(super) fn train(
     let tokens: Vec<Tokens<'_>> = bench.training.iter().map(|example| tokens(bench, example)).collect();
     let mut best = Best::default();
     for epoch in 1..=settings.epochs {
-        let tally = trainer.epoch(&tokens)?;
-        let (model, learnt) = trainer.model()?;
+        let astray = |error| match error {
+            Error::NotFinite { .. } | Error::Network(_) => {
+                Error::Diverged { epoch, utterances: "all sequences".into(), loss: f64::NAN }
+            }
+            other => other,
+        };
+        let tally = trainer.epoch(&tokens).map_err(astray)?;
+        let (model, learnt) = trainer.model().map_err(astray)?;
         let (weights, priors) = fixed.clone().unwrap_or((learnt, None));
-        let scores = NetworkScores::new(model, weights, priors)?;
-        let development = accuracy(bench, &scores)?;
+        let scores = NetworkScores::new(model, weights, priors).map_err(astray)?;
+        let development = accuracy(bench, &scores).map_err(astray)?;
         let (loss, right) = (tally.mean_loss(), 100.0 * tally.accuracy());
         let report = format!("{epoch}/{}: loss {loss:.4}, network alone {right:.2} %", settings.epochs);
         watch(TagEvent::Round { report, development });
