@@ -55,14 +55,14 @@ fi
 
 if stage 4 "train on whole sequences"; then
   senone train "$recipe/train-sequences.toml" --data "$SENONE_DATA" --start "$WORK/untuned" \
-    --work "$WORK/sequences/work" --output "$WORK/sequences/untuned" 2>&1 | tee -a "$WORK/train.log"
+    --work "$WORK/sequences/stages" --output "$WORK/sequences/untuned" 2>&1 | tee -a "$WORK/train.log"
   finish 4
 fi
 
 if stage 5 "tune on the development speakers"; then
   rm -rf "$WORK/model"
   cp -r "$WORK/sequences/untuned" "$WORK/model"
-  senone tune "$WORK/model" "$WORK/sequences/work/development.tsv" --lexicon "$lexicon" 2>&1 | tee "$WORK/tune.log"
+  senone tune "$WORK/model" "$WORK/sequences/stages/development.tsv" --lexicon "$lexicon" 2>&1 | tee "$WORK/tune.log"
   finish 5
 fi
 
