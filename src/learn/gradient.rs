@@ -335,7 +335,7 @@ impl<S: Scorer> Descent<'_, S> {
 }
 
 /// Says in which epoch it was that training went astray.
-fn in_epoch(epoch: usize, error: Error) -> Error {
+pub(super) fn in_epoch(epoch: usize, error: Error) -> Error {
     match error {
         Error::Diverged { utterances, loss, .. } => Error::Diverged { epoch, utterances, loss },
         other => other,

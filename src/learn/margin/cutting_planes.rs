@@ -6,6 +6,7 @@ use super::working_set::WorkingSet;
 use super::{MarginConfig, MarginReport, MarginSolver, norm};
 use crate::Result;
 use crate::emission::Scorer;
+use crate::learn::gradient::in_epoch;
 use crate::learn::problem::Problem;
 
 /// The next plane is tight this far on the way from the best theta so far to the minimum of the model.
@@ -77,7 +78,8 @@ impl<S: Scorer> MarginSolver for CuttingPlanes<'_, S> {
     fn round(&mut self) -> Result<MarginReport> {
         self.rounds += 1;
         let towards = |(best, lowest): (&f64, &f64)| best + STEP * (lowest - best);
-        self.cut(self.best.iter().zip(&self.lowest).map(towards).collect())?;
+        let theta = self.best.iter().zip(&self.lowest).map(towards).collect();
+        self.cut(theta).map_err(|error| in_epoch(self.rounds, error))?;
         self.minimise();
         let is_solved = self.primal - self.dual <= self.violations.config.enough(self.primal);
         Ok(MarginReport { round: self.rounds, primal: self.primal, dual: self.dual, is_solved })

@@ -13,6 +13,7 @@ use super::{MarginConfig, MarginReport, MarginSolver, norm};
 use crate::Result;
 use crate::dp::Plan;
 use crate::emission::Scorer;
+use crate::learn::gradient::in_epoch;
 use crate::learn::iterate::Iterate;
 use crate::learn::problem::Problem;
 use crate::random::Random;
@@ -129,13 +130,13 @@ impl<S: Scorer> MarginSolver for FrankWolfe<'_, S> {
         let config = self.violations.config;
         self.theta.forget();
         for _ in 0..PASSES {
-            let gap = self.pass()?;
+            let gap = self.pass().map_err(|error| in_epoch(self.rounds, error))?;
             if gap <= config.enough(self.dual() + gap) {
                 break;
             }
         }
         let theta = self.parameters();
-        let (plane, _) = self.violations.plane(&theta)?;
+        let (plane, _) = self.violations.plane(&theta).map_err(|error| in_epoch(self.rounds, error))?;
         // The mixture of all planes, whose gradient is -lambda times its theta, is below the hinge, whatever search rounds.
         let product: f64 = theta.iter().zip(self.theta.direction()).map(|(a, b)| a * b).sum();
         let height = plane.at(&theta).max(self.offset - config.lambda * product);
