@@ -243,6 +243,10 @@ fn check_full(scorer: &SparseScorer) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::emission::SparseFrames;
+    use crate::learn::problem;
+    use crate::learn::problem::Example;
+    use crate::learn::problem::tests::Tagged;
 
     fn spec() -> GraphSpec {
         GraphSpec::parse(
@@ -327,5 +331,66 @@ self_loop = 0.75
         assert!(rows.normalise(&vec![1.0; spec().transitions()], -0.1).is_err());
         assert!(rows.normalise(&vec![1.0; spec().transitions()], f64::NAN).is_err());
         assert!(rows.dwell(&[1.0], &spec().initial_weights()).is_err());
+    }
+
+    #[test]
+    fn without_smoothing_what_was_not_seen_is_impossible() {
+        let spec = spec();
+        let (a, b) = (SymbolId(0), SymbolId(1));
+        let [again, other] = [a, b].map(|to| find(&spec, TransitionRole::Pair { from: a, to }));
+        let mut counts = vec![0.0; spec.transitions()];
+        counts[other] = 3.0;
+        let rows = TransitionRows::of(&spec);
+        let weights = rows.normalise(&counts, 0.0).unwrap();
+        assert_eq!((weights.0[other], weights.0[again]), (0.0, f32::NEG_INFINITY));
+        // A row without any count is dead, and does not sum to one.
+        assert_eq!(weights.0[find(&spec, TransitionRole::Start { symbol: a })], f32::NEG_INFINITY);
+        let told = rows.check_sums(&weights).unwrap_err().to_string();
+        assert_eq!(told, "starts: the probabilities sum to 0.0000, expected 1");
+        let smoothed = rows.normalise(&counts, 1.0).unwrap();
+        rows.check_sums(&smoothed).unwrap();
+        assert!((smoothed.0[again] - (1.0f32 / 6.0).ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn rows_of_longer_symbols_are_named_by_frame() {
+        let spec = spec();
+        let rows = TransitionRows::of(&spec);
+        let mut weights = rows.normalise(&vec![1.0; spec.transitions()], 0.0).unwrap();
+        weights.0[find(&spec, TransitionRole::Next { symbol: SymbolId(1), position: 0 })] = 0.0;
+        let told = rows.check_sums(&weights).unwrap_err().to_string();
+        assert_eq!(told, "transitions from b, frame 1: the probabilities sum to 1.5000, expected 1");
+    }
+
+    #[test]
+    fn smoothing_makes_every_pair_of_word_and_tag_possible() {
+        let tagged = Tagged::new(20, 1);
+        let rows = TransitionRows::of(&problem::tests::spec());
+        let counts = tagged.problem().right_counts().unwrap();
+        let theta = hmm(&rows, &tagged.problem(), 0.5).unwrap();
+        for pdf in 0..3 {
+            let total: f64 = (0..6).map(|feature| counts[3 * feature + pdf] + 0.5).sum();
+            for place in (0..6).map(|feature| 3 * feature + pdf) {
+                assert!((theta[place].exp() - (counts[place] + 0.5) / total).abs() < 1e-12);
+            }
+        }
+        assert!(theta.iter().all(|weight| weight.is_finite()));
+        check_probabilities(&problem::tests::spec(), &tagged.scorer, &theta).unwrap();
+        assert!(check_probabilities(&problem::tests::spec(), &tagged.scorer, &theta[1..]).is_err());
+    }
+
+    #[test]
+    fn a_scorer_without_every_pair_and_negative_features_are_refused() {
+        let tagged = Tagged::new(5, 1);
+        let rows = TransitionRows::of(&problem::tests::spec());
+        let told = |scorer: &SparseScorer, examples: &[Example<SparseFrames>]| {
+            let problem = Problem { graph: &tagged.graph, scorer, examples };
+            hmm(&rows, &problem, 1.0).unwrap_err().to_string()
+        };
+        let some = SparseScorer::from_parts(vec![0, 1, 1, 1, 1, 1, 1], vec![0], 3).unwrap();
+        assert!(told(&some, &tagged.examples).ends_with("18 of them: the scorer has 1 only"));
+        let input = SparseFrames::new(vec![0, 1], vec![0], vec![-2.0]).unwrap();
+        let negative = [Example { name: "cold".into(), input, path: vec![tagged.examples[0].path[0]] }];
+        assert!(told(&tagged.scorer, &negative).starts_with("a feature was counted -2 times"));
     }
 }

@@ -143,7 +143,9 @@ impl<S: Scorer> Problem<'_, S> {
     }
 
     /// How much each parameter could be used: the sum over frames of its squared feature, whatever the label; for a transition the
-    /// number of frames. The curvature of the log-likelihood is a share of it.
+    /// frames that fall to it, of which each label has all.
+    ///
+    /// The curvature of the log-likelihood, all paths being equally probable, is much the same share of it for all parameters.
     pub fn uses(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.scorer.parameters()];
         let mut frames = 0;
@@ -155,7 +157,8 @@ impl<S: Scorer> Problem<'_, S> {
                 .differentiate(&example.input, &every, |parameter, feature| sums[parameter] += feature * feature);
             frames += of_example;
         }
-        sums.resize(self.parameters(), frames as f64);
+        let of_transition = (frames * self.scorer.pdfs()) as f64 / self.graph.transitions().max(1) as f64;
+        sums.resize(self.parameters(), of_transition);
         sums
     }
 
