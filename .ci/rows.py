@@ -33,7 +33,7 @@ PLACES = {
     "candle_nn": ["network", "learn/neural"],
     "gemm": ["network"],
     "half": ["bundle", "tagging"],
-    "safetensors": ["bundle", "tagging", "learn/neural"],
+    "safetensors": ["bundle", "data/archive", "tagging", "learn/neural"],
     "hound": ["audio"],
     "symphonia": ["audio"],
     "rubato": ["audio"],

@@ -4,6 +4,7 @@
 //! training trusts it. [`columns`] reads text that is tagged token by token, [`posteriors`] what another program's network
 //! said of recordings.
 
+pub mod archive;
 pub mod columns;
 pub mod manifest;
 pub mod posteriors;
