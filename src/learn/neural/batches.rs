@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::trainer::SHARDS;
+use super::gradient::SHARDS;
 use super::{Answer, AugmentConfig, Example};
 use crate::matrix::Matrix;
 use crate::random::Random;
