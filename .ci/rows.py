@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 ROWS = [
-    {"error", "matrix", "timing", "symbols", "mmap", "random", "settings"},
+    {"error", "matrix", "timing", "symbols", "mmap", "parallel", "random", "settings"},
     {"audio", "graph", "alignment"},
     {"features", "emission", "formats", "metrics"},
     {"dp"},

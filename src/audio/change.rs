@@ -107,11 +107,13 @@ impl Noise {
 /// To the telephone's rate and back, low frequencies and small steps being lost between.
 fn telephone(samples: &[f32], rate_hz: u32) -> Reasoned<Vec<f32>> {
     let mut narrow = resample(samples, rate_hz, TELEPHONE_HZ)?;
+    // A high-pass of one pole, y[n] = k y[n - 1] + (1 + k) / 2 (x[n] - x[n - 1]).
     let keep = (-TAU * TELEPHONE_LOW_HZ / TELEPHONE_HZ as f32).exp();
-    let mut slow = 0.0;
+    let (mut passed, mut before) = (0.0, 0.0);
     for sample in &mut narrow {
-        slow = keep * slow + (1.0 - keep) * *sample;
-        *sample = mu_law(*sample - slow);
+        passed = keep * passed + 0.5 * (1.0 + keep) * (*sample - before);
+        before = *sample;
+        *sample = mu_law(passed);
     }
     let mut wide = resample(&narrow, TELEPHONE_HZ, rate_hz)?;
     wide.resize(samples.len(), 0.0);

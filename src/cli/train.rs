@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use senone::Result;
 use senone::bundle::Bundle;
-use senone::train::{self, TrainConfig};
+use senone::train::{self, Earlier, TrainConfig, Work};
 
 use super::{Outcome, say};
 
@@ -21,9 +21,12 @@ pub struct TrainArgs {
     /// Model to start from: its network is trained on and makes the first alignment, in place of [gmm]
     #[arg(long, value_name = "MODEL")]
     start: Option<PathBuf>,
-    /// Folder for intermediate results; a run that was stopped goes on from there
+    /// Folder for intermediate results and the log of training
     #[arg(long, value_name = "DIR", default_value = "work")]
     work: PathBuf,
+    /// Go on from what a run that was stopped has left in the work folder
+    #[arg(long)]
+    resume: bool,
     /// Folder for the model
     #[arg(long, value_name = "DIR", default_value = "model")]
     output: PathBuf,
@@ -34,10 +37,8 @@ pub fn run(args: &TrainArgs) -> Result<Outcome> {
     let config = TrainConfig::read(&args.settings, args.data.as_deref())?;
     let first = args.start.as_deref().map(Bundle::open).transpose()?;
     let clock = Instant::now();
-    let bundle = train::train(&config, first.as_ref(), &args.work, &mut |event| {
-        let seconds = clock.elapsed().as_secs();
-        say(format_args!("[{:3}:{:02}] {event}", seconds / 60, seconds % 60));
-    })?;
+    let work = Work { folder: &args.work, earlier: if args.resume { Earlier::Resumed } else { Earlier::Refused } };
+    let bundle = train::train(&config, first.as_ref(), work, &mut |event| say(event.at(clock.elapsed())))?;
     bundle.save(&args.output)?;
     say(format_args!("{}: written", args.output.display()));
     Ok(Outcome::Complete)

@@ -17,7 +17,7 @@ use crate::graph::{Graph, GraphSpec};
 use crate::learn::gmm::{EmProgress, GmmExample, GmmTrainer};
 
 /// Name of the file that this stage leaves.
-const ALIGNMENT: &str = "gmm.ctm";
+pub(super) const ALIGNMENT: &str = "gmm.ctm";
 
 /// Aligns training and development utterances with a model trained on the former; frees their features.
 pub(super) fn alignments(

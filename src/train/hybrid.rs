@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -12,24 +11,23 @@ use super::alignments::{Alignments, targets, transition_counts};
 use super::config::{Learner, NgramConfig, TrainConfig};
 use super::corpus::{Corpus, Example};
 use super::phones;
-use super::sequences::{PLAIN, SEQUENCES};
+use super::sequences::PLAIN;
 use super::transcripts::slots;
 use super::tune::{Development, errors};
-use super::{Event, Progress};
+use super::{Event, Progress, work};
+use crate::Result;
 use crate::align::align;
 use crate::bundle::{Bundle, Description, SearchSettings};
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
-use crate::formats;
 use crate::graph::ngram::Ngram;
 use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
-use crate::learn::neural::{self, EpochReport, SequenceGoal, Trainer, TrainerConfig};
+use crate::learn::neural::{self, SequenceGoal, TrainerConfig};
 use crate::metrics::EditCounts;
 use crate::network::Network;
 use crate::random::Random;
 use crate::symbols::{PdfId, SymbolId};
 use crate::timing::FrameTiming;
-use crate::{Error, Result};
 
 /// Smallest share of frames that a prior stands for.
 pub(super) const PRIOR_FLOOR: f64 = 1e-5;
@@ -104,8 +102,8 @@ pub(super) struct Stage<'a> {
 pub(super) struct Model {
     pub(super) network: Network,
     /// Transition weights, where they were learnt with the network; else the alignment tells them.
-    weights: Option<Weights>,
-    scales: Option<Scales>,
+    pub(super) weights: Option<Weights>,
+    pub(super) scales: Option<Scales>,
 }
 
 /// What training begins with.
@@ -125,6 +123,7 @@ pub(super) fn train(
 ) -> Result<Bundle> {
     let timing = config.features.timing(config.network.subsampling() as u32);
     let run = Run { config, corpus, work, spec, timing };
+    run.check_patience()?;
     let (network, mut alignments) = match start {
         Start::Alignments(first) => {
             let dims = (config.features.dim(), run.spec.pdfs());
@@ -168,7 +167,7 @@ impl Run<'_> {
         let goal = self.config.learner.criterion().map(|criterion| self.joint_goal(criterion, alignments));
         Ok(Stage {
             name: format!("pass {pass}"),
-            file: format!("pass-{pass}.safetensors"),
+            file: work::checkpoint_of(pass),
             training: &self.config.pass[pass - 1],
             goal: goal.transpose()?,
             transcripts: None,
@@ -178,58 +177,8 @@ impl Run<'_> {
         })
     }
 
-    /// All epochs of one stage, a checkpoint after each.
-    fn stage(
-        &self,
-        stage: Stage<'_>,
-        start: Network,
-        alignments: &Alignments,
-        progress: &mut Progress<'_>,
-    ) -> Result<Model> {
-        let path = self.work.join(&stage.file);
-        let training = self.examples(&self.corpus.training, (&stage, alignments), progress)?;
-        let development = self.examples(&self.corpus.development, (&stage, alignments), progress)?;
-        let mut trainer = Trainer::new(start, stage.training.clone(), stage.seed)?;
-        if let Some(goal) = stage.goal {
-            trainer = trainer.towards(goal)?;
-        }
-        if path.exists() {
-            let bytes = std::fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-            trainer.resume(&bytes).map_err(|error| Error::Config { path: path.clone(), reason: error.to_string() })?;
-            progress(Event::Resumed(format!("{}, {} epochs", stage.name, trainer.epochs_done())));
-        } else {
-            self.forget_after(&stage.file)?;
-        }
-        let model = |trainer: &Trainer| {
-            Ok(Model { network: trainer.network()?, weights: trainer.weights(), scales: stage.scales })
-        };
-        while !trainer.is_done() {
-            let start = Instant::now();
-            let report = trainer.epoch(&training, &development)?;
-            let bytes = trainer.checkpoint()?;
-            formats::atomic::write(&path, |file| file.write_all(&bytes))?;
-            report.left_out.iter().for_each(|left| {
-                progress(Event::Note(format!("left out of this epoch: {}: {}", left.utterances, left.reason)))
-            });
-            let percent = self.phone_error(model(&trainer)?, alignments)?;
-            let left = start.elapsed().mul_f64((report.of - report.epoch + stage.epochs_after) as f64);
-            progress(epoch_event(&stage.name, &report, (percent, left)));
-        }
-        model(&trainer)
-    }
-
-    /// Removes what an earlier run made after the checkpoint `file`.
-    fn forget_after(&self, file: &str) -> Result<()> {
-        let pass = |pass: usize| [format!("pass-{pass}.safetensors"), format!("pass-{pass}.ctm")];
-        let made = (1..=self.config.pass.len()).flat_map(pass).chain([SEQUENCES.to_owned()]);
-        for path in made.skip_while(|made| made != file).map(|name| self.work.join(name)).filter(|path| path.exists()) {
-            std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
-        }
-        Ok(())
-    }
-
     /// Frames with what they say; utterances without alignment were reported when it was made.
-    fn examples<'e>(
+    pub(super) fn examples<'e>(
         &self,
         set: &'e [Example],
         (stage, alignments): (&Stage<'_>, &Alignments),
@@ -246,7 +195,7 @@ impl Run<'_> {
             }
             let targets = pdfs.iter().map(|pdf| pdf.0).collect();
             let answer = neural::Answer { name: example.name.clone(), targets, transcript: None };
-            examples.push(neural::Example { frames: &example.frames, answer });
+            examples.push(neural::Example { frames: &example.frames, recording: None, answer });
         }
         match &stage.transcripts {
             Some(ngram) => self.with_transcripts(examples, (set, ngram), progress),
@@ -277,7 +226,7 @@ impl Run<'_> {
         alignments: &Alignments,
         progress: &mut Progress<'_>,
     ) -> Result<Alignments> {
-        let path = self.work.join(format!("pass-{pass}.ctm"));
+        let path = self.work.join(work::alignment_after(pass));
         if path.exists() {
             progress(Event::Resumed(format!("realignment after pass {pass}")));
             return Alignments::resumed(&path, self.timing.sample_rate, (self.corpus, progress));
@@ -344,7 +293,7 @@ impl Run<'_> {
     }
 
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
-    fn phone_error(&self, model: Model, alignments: &Alignments) -> Result<Option<f64>> {
+    pub(super) fn phone_error(&self, model: Model, alignments: &Alignments) -> Result<Option<f64>> {
         let settings = model.scales.unwrap_or(WATCH).of(WATCH_SEARCH);
         let bundle = Arc::new(self.bundle(model, alignments)?);
         // What was not aligned may be too short for any path; what has unknown words cannot be scored.
@@ -364,17 +313,4 @@ impl Run<'_> {
 
 pub(super) fn log_posteriors(network: &Network, example: &Example) -> Result<LogPosteriors> {
     network.log_posteriors(&example.frames)
-}
-
-fn epoch_event(stage: &str, report: &EpochReport, (phone_error_percent, left): (Option<f64>, Duration)) -> Event {
-    Event::Epoch {
-        stage: stage.to_owned(),
-        epoch: report.epoch,
-        of: report.of,
-        loss: report.loss,
-        accuracy: report.accuracy,
-        development_accuracy: report.development_accuracy,
-        phone_error_percent,
-        left,
-    }
 }

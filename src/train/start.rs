@@ -14,7 +14,7 @@ use crate::network::Network;
 use crate::{Error, Result};
 
 /// Name of the file that this stage leaves.
-const ALIGNMENT: &str = "start.ctm";
+pub(super) const ALIGNMENT: &str = "start.ctm";
 
 /// Whether the model has the features, the shape of network and the graph of `config`.
 ///

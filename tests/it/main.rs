@@ -19,6 +19,7 @@ mod search;
 mod tagging;
 #[cfg(feature = "neural")]
 mod toy;
+mod training;
 #[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only
 mod util;
 mod worked_examples;
