@@ -4,12 +4,15 @@ use rayon::prelude::*;
 
 use crate::Result;
 
-/// What `one` makes of each of `items` and its place, in their order; of several errors the first in that order.
+/// Parts that the work on a batch or a whole set is cut into, and summed in their order: more threads than this are of no use.
+pub(crate) const SHARDS: usize = 4;
+
+/// The values of `results`, in their order; of several errors the first in that order, where rayon's own `collect` gives any.
 ///
 /// # Errors
-/// Those of `one`.
-pub(crate) fn try_map<T: Sync, R: Send>(items: &[T], one: impl Fn(usize, &T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let all: Vec<Result<R>> = items.par_iter().enumerate().map(|(place, item)| one(place, item)).collect();
+/// That one.
+pub(crate) fn in_order<T: Send>(results: impl ParallelIterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let all: Vec<Result<T>> = results.collect();
     all.into_iter().collect()
 }
 
@@ -19,13 +22,15 @@ mod tests {
     use crate::Error;
 
     #[test]
-    fn results_are_in_order_and_so_is_the_first_error() {
-        let items: Vec<usize> = (0..500).collect();
-        assert_eq!(try_map(&items, |place, item| Ok(place + item)).unwrap()[..3], [0, 2, 4]);
-        let faulty = |place: usize, _: &usize| match place % 100 {
-            77 => Err(Error::Other(place.to_string())),
+    fn values_are_in_order_and_so_is_the_first_error() {
+        let doubled = in_order((0..500).into_par_iter().map(|item| Ok(2 * item))).unwrap();
+        assert!(doubled.into_iter().eq((0..500).map(|item| 2 * item)));
+        let faulty = |item: usize| match item % 100 {
+            77 => Err(Error::Other(item.to_string())),
             _ => Ok(()),
         };
-        (0..50).for_each(|_| assert_eq!(try_map(&items, faulty).unwrap_err().to_string(), "77"));
+        for _ in 0..50 {
+            assert_eq!(in_order((0..500).into_par_iter().map(faulty)).unwrap_err().to_string(), "77");
+        }
     }
 }

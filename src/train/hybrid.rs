@@ -25,6 +25,7 @@ use crate::learn::counting::TransitionRows;
 use crate::learn::neural::{self, SequenceGoal, TrainerConfig};
 use crate::metrics::EditCounts;
 use crate::network::Network;
+use crate::parallel::in_order;
 use crate::random::Random;
 use crate::symbols::{PdfId, SymbolId};
 use crate::timing::FrameTiming;
@@ -305,7 +306,7 @@ impl Run<'_> {
             let posteriors = log_posteriors(&bundle.network, example)?;
             Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
         });
-        let set = set.collect::<Result<Vec<_>>>()?;
+        let set = in_order(set)?;
         let percent = |counts: EditCounts| 100.0 * counts.rate();
         if set.is_empty() { Ok(None) } else { errors(&bundle, &set, settings).map(|counts| Some(percent(counts))) }
     }

@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::gradient::SHARDS;
 use super::{Answer, AugmentConfig, Example};
 use crate::Result;
 use crate::matrix::Matrix;
+use crate::parallel::SHARDS;
 use crate::random::Random;
 
 /// Whether an example can be learnt from: it has frames, and all their values are numbers.

@@ -1,14 +1,13 @@
 //! The gradient of a batch: that of its parts, summed in their order.
 
+use rayon::prelude::*;
+
 use super::LeftOut;
 use super::average::add;
 use super::embedding::VectorGradient;
 use super::loss::{BatchLoss, Tally};
 use crate::Result;
-use crate::parallel::try_map;
-
-/// Parts of a batch whose gradients are computed apart: more threads than this are of no use.
-pub(super) const SHARDS: usize = 4;
+use crate::parallel::in_order;
 
 /// The gradient of a batch, or of a part of it, and what was learnt about it.
 #[derive(Debug, Default)]
@@ -33,7 +32,7 @@ impl BatchGradient {
 
     /// The sum of what `one` finds for each of `parts`.
     pub(super) fn of_parts<P: Sync>(parts: &[P], one: impl Fn(usize, &P) -> Result<Self> + Sync) -> Result<Self> {
-        let mut each = try_map(parts, one)?;
+        let mut each = in_order(parts.par_iter().enumerate().map(|(place, part)| one(place, part)))?;
         let by_vector: Vec<VectorGradient> = each.iter_mut().map(|part| std::mem::take(&mut part.by_vector)).collect();
         let sum = |mut sum: Self, part: Self| {
             add(&mut sum.by_parameter, &part.by_parameter);

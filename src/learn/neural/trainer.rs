@@ -1,5 +1,7 @@
 //! Epochs: batches, their gradients, steps, and what to tell of them.
 
+use rayon::prelude::*;
+
 use super::average::Average;
 use super::batches::{BatchSize, Shard, batches, is_usable};
 use super::gradient::BatchGradient;
@@ -9,7 +11,7 @@ use super::{EpochReport, Example, LeftOut, NotFinite, TrainerConfig, checkpoint}
 use crate::graph::Weights;
 use crate::network::optimiser::Optimiser;
 use crate::network::{Acoustic, Network};
-use crate::parallel::try_map;
+use crate::parallel::in_order;
 use crate::random::Random;
 use crate::{Error, Result};
 
@@ -295,12 +297,13 @@ impl Trainer {
         let (network, weights) = (self.network()?, self.weights());
         let each = self.judged(weights.as_ref(), |sequences| {
             let options = LossOptions { sequences, label_smoothing: 0.0, rows: 1 };
-            try_map(examples, |_, example| {
+            let one = |example: &Example<'_>| {
                 let mut loss = BatchLoss::new(std::slice::from_ref(&example.answer), options);
                 let mut scores = network.log_posteriors(example.frames)?.0;
                 crate::network::Criterion::differentiate(&mut loss, &mut scores)?;
                 Ok((loss.tally, loss.left_out))
-            })
+            };
+            in_order(examples.par_iter().map(one))
         })?;
         let (mut total, mut left_out) = (Tally::default(), Vec::new());
         for (tally, also) in each {
