@@ -4,6 +4,7 @@
 //! MP3 and AIFF go through symphonia. Channels are mixed or one is taken, rates are converted by rubato. Nothing is printed:
 //! each decision that may matter to a result comes back as a [`Notice`].
 
+mod clip;
 mod container;
 mod mixer;
 mod notice;
@@ -15,6 +16,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+pub use clip::{Clip, Stretch, read_clips};
 pub use notice::Notice;
 
 use crate::{Error, Result};

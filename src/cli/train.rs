@@ -20,7 +20,7 @@ pub struct TrainArgs {
     data: Option<PathBuf>,
     /// Model to start from: its network is trained on and makes the first alignment, in place of [gmm]
     #[arg(long, value_name = "MODEL")]
-    start: Option<PathBuf>,
+    from: Option<PathBuf>,
     /// Folder for intermediate results; a run that was stopped goes on from there
     #[arg(long, value_name = "DIR", default_value = "work")]
     work: PathBuf,
@@ -32,7 +32,7 @@ pub struct TrainArgs {
 /// Trains, telling how it goes.
 pub fn run(args: &TrainArgs) -> Result<Outcome> {
     let config = TrainConfig::read(&args.settings, args.data.as_deref())?;
-    let first = args.start.as_deref().map(Bundle::open).transpose()?;
+    let first = args.from.as_deref().map(Bundle::open).transpose()?;
     let clock = Instant::now();
     let bundle = train::train(&config, first.as_ref(), &args.work, &mut |event| {
         let seconds = clock.elapsed().as_secs();

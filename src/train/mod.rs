@@ -8,18 +8,19 @@ mod corpus;
 mod gaussian;
 mod hybrid;
 mod sequences;
+mod sets;
 mod start;
 mod transcripts;
 mod tune;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
-pub use config::{CorpusConfig, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TrainConfig};
-pub use corpus::{Corpus, Example};
+pub use config::{CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TrainConfig};
+pub use corpus::{Corpus, DEVELOPMENT, Example};
 pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Tuned, tune};
 
@@ -148,23 +149,22 @@ pub fn train(config: &TrainConfig, start: Option<&Bundle>, work: &Path, progress
         let corpus = Corpus::load(config, start, work, progress)?;
         return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work), progress);
     }
-    let Some(gmm) = &config.gmm else {
-        let reason = "no [gmm] table makes the first alignment: add one, or give a model to start from";
-        return Err(Error::Other(reason.into()));
-    };
+    let missing = |what: &str| Error::Other(format!("no {what}: add one, or give a model to start from"));
+    let gmm = config.gmm.as_ref().ok_or_else(|| missing("[gmm] table makes the first alignment"))?;
+    let ngram = config.ngram.as_ref().ok_or_else(|| missing("[ngram] table says what follows what"))?;
     let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
     claim((config, None), [&align_spec, &spec], work)?;
     let mut corpus = Corpus::load(config, None, work, progress)?;
     let first = gaussian::alignments(gmm, (&align_spec, &mut corpus), work, progress)?;
-    hybrid::train(config, (spec, &corpus), (Start::Alignments(first), work), progress)
+    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), work), progress)
 }
 
-/// Reads a graph file, which must have the `filler` phone.
-fn graph(path: &Path, filler: &str) -> Result<GraphSpec> {
+/// Reads a graph file, which must have the `filler` phone if there is one.
+fn graph(path: &Path, filler: &Option<String>) -> Result<GraphSpec> {
     let spec = GraphSpec::read(path)?;
-    match spec.symbols().get(filler) {
-        Some(_) => Ok(spec),
-        None => {
+    match filler.as_ref().filter(|filler| spec.symbols().get(filler).is_none()) {
+        None => Ok(spec),
+        Some(filler) => {
             let reason = format!("no symbol {filler:?}, which train.toml names as filler: add it to a class");
             Err(Error::Config { path: path.to_owned(), reason })
         }
@@ -181,7 +181,7 @@ fn claim((config, start): (&TrainConfig, Option<&Bundle>), graphs: [&GraphSpec; 
     match std::fs::read_to_string(&mark) {
         Ok(found) if found == settings => Ok(()),
         Ok(_) => {
-            let reason = "holds a run with other settings, graphs, manifests, lexicon or start: name another work folder, \
+            let reason = "holds a run with other settings, graphs, corpora, lexicon or start: name another work folder, \
                           or remove this one";
             Err(Error::Config { path: work.to_owned(), reason: reason.into() })
         }
@@ -192,14 +192,10 @@ fn claim((config, start): (&TrainConfig, Option<&Bundle>), graphs: [&GraphSpec; 
     }
 }
 
-/// A line for each manifest and the lexicon that changes when the file does.
+/// A line for each corpus and the lexicon that changes when they do.
 fn digests(config: &TrainConfig) -> Result<String> {
-    let files = config.corpora.iter().map(|corpus| &corpus.manifest).chain([&config.lexicon]);
-    let line = |path: &PathBuf| {
-        let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
-        Ok(format!("{} {:016x}\n", path.display(), digest(bytes)))
-    };
-    files.map(line).collect()
+    let paths = config.corpora.iter().map(|corpus| &corpus.source).chain(&config.lexicon);
+    paths.map(|path| Ok(format!("{} {:016x}\n", path.display(), digest(sets::content(path)?)))).collect()
 }
 
 /// FNV-1a (Fowler, Noll & Vo): the same on every machine.

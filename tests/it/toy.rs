@@ -126,7 +126,7 @@ lexicon = "words.dict"
 filler = "SPN"
 graph = "graph.toml"
 [[corpus]]
-manifest = "train.tsv"
+source = "train.tsv"
 development_speakers = 1
 [gmm]
 graph = "graph-align.toml"
