@@ -133,7 +133,8 @@ pub(super) fn train(
 ) -> Result<Bundle> {
     let timing = config.features.timing(config.network.subsampling() as u32);
     let language = match (&start, &config.ngram) {
-        (Start::Alignments(_, ngram), _) | (_, Some(ngram)) => Language::Learnt(ngram),
+        (Start::Alignments(_, ngram), _) => Language::Learnt(ngram),
+        (Start::Model(_), Some(ngram)) => Language::Learnt(ngram),
         (Start::Model(bundle), None) => Language::Kept(bundle),
     };
     let run = Run { config, corpus, work, spec, timing, language };

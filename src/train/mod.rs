@@ -5,6 +5,7 @@
 mod alignments;
 mod config;
 mod corpus;
+mod draft;
 mod gaussian;
 mod hybrid;
 mod sequences;
@@ -21,6 +22,7 @@ use std::time::Duration;
 pub use alignments::{Alignments, targets};
 pub use config::{CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TrainConfig};
 pub use corpus::{Corpus, DEVELOPMENT, Example};
+pub use draft::{DraftRequest, draft};
 pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Tuned, tune};
 
