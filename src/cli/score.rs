@@ -334,6 +334,9 @@ mod tests {
             ),
             ("hyp.tsv", "phones\tutterance\nDH IY K AE T\tu 1\n\nB AH D\tu2\n"),
             ("ref.txt", "u_1 DH IY K AE T\nu2 B AH D\n"),
+            ("phones.tsv", "utterance\taudio\twords\nu_1\ta.wav\tDH IY K AE T\nu2\tb.wav\tB AH D\n"),
+            ("fold.map", "T D\n\nAE\n"),
+            ("bad.map", "T D\nA B C\n"),
             ("words.txt", "u_1 the cat\n\nu2 cat\n"),
             ("twice.txt", "u_1 A\nu_1 B\n"),
         ];
@@ -381,6 +384,12 @@ mod tests {
             text.contains("\nutterance\tPER %\tS\tD\tI\tN\tutterances\nu_1\t33.33\t0\t1\t0\t3\t1\nu2\t0.00"),
             "{text}"
         );
+        let mapped = printed(&folder, "ref.txt hyp.ctm --map fold.map --silence SIL,K --speakers").unwrap();
+        assert_eq!(mapped, text);
+        let first = printed(&folder, "ref.txt hyp.ctm --map fold.map --fold AE=AE").unwrap();
+        assert!(first.contains("folded: AE to AE, T to D\n"), "{first}");
+        let text = printed(&folder, "phones.tsv hyp.tsv --phones").unwrap();
+        assert!(text.starts_with("PER 0.00 %"), "{text}");
         let text = printed(&folder, "ref.txt hyp.ctm --against hyp.tsv --confusions 0").unwrap();
         assert!(!text.contains("most frequent"), "{text}");
         assert!(text.contains("\nPER 25.00 % against 0.00 %: +25.00 points, paired 95 % interval +20.00 to"), "{text}");
@@ -400,6 +409,8 @@ mod tests {
             ("ref.txt none.ctm", "none.ctm: cannot read"),
             ("ref.txt hyp.ctm --fold A=B --fold A=C", "--fold maps A to B and to C"),
             ("ref.txt hyp.ctm --fold A", "expected A=B"),
+            ("ref.txt hyp.ctm --map bad.map", "bad.map:2: 'A B C': expected two labels, or one to drop it"),
+            ("phones.tsv hyp.ctm --phones --lexicon words.dict", "cannot be used with"),
         ];
         for (line, message) in cases {
             let found = printed(&folder, line).unwrap_err();

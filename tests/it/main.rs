@@ -13,6 +13,10 @@ mod graph_files;
 mod graph_oracle;
 #[cfg(feature = "neural")]
 mod journey;
+#[cfg(feature = "neural")]
+mod layouts;
+#[cfg(feature = "neural")]
+mod own_data;
 mod posteriors;
 mod search;
 mod tagging;
