@@ -54,7 +54,7 @@ if stage 3 "train"; then
 fi
 
 if stage 4 "train on whole sequences"; then
-  senone train "$recipe/train-sequences.toml" --data "$SENONE_DATA" --start "$WORK/untuned" \
+  senone train "$recipe/train-sequences.toml" --data "$SENONE_DATA" --from "$WORK/untuned" \
     --resume --work "$WORK/sequences/stages" --output "$WORK/sequences/untuned" 2>&1 | tee -a "$WORK/train.log"
   finish 4
 fi

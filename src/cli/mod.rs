@@ -1,13 +1,14 @@
 //! Commands: clap structs, made into checked settings and one library call each; a file per command.
 
 mod decode;
-mod folder;
 mod graph;
 #[cfg(feature = "neural")]
 mod info;
 #[cfg(feature = "neural")]
 mod inputs;
 mod ngram;
+
+mod manifest;
 mod score;
 mod tag;
 #[cfg(feature = "neural")]
@@ -49,7 +50,9 @@ enum Command {
     /// Tag the tokens of text: train, predict, score
     #[command(subcommand)]
     Tag(tag::TagCommand),
-    /// Say what is wrong with manifests before training on them
+    /// Print a corpus of any layout as a manifest
+    Manifest(manifest::ManifestArgs),
+    /// Say what is wrong with corpora before training on them
     Validate(validate::ValidateArgs),
     /// Describe a model
     #[cfg(feature = "neural")]
@@ -109,6 +112,7 @@ fn run(command: Command) -> Result<Outcome> {
 
         Command::Score(args) => print(&score::run(&args)?),
         Command::Tag(command) => tag::run(&command),
+        Command::Manifest(args) => print(&manifest::run(&args)?),
         Command::Validate(args) => validate::run(&args),
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),

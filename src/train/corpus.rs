@@ -1,21 +1,24 @@
 //! Manifests to examples: audio read once, two kinds of features, the words that are said.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use rayon::prelude::*;
 
 use super::config::TrainConfig;
+use super::sets;
 use super::transcripts::{Transcriber, Words};
 use super::{Event, Progress};
-use crate::audio::{self, AudioOptions, Channel};
+use crate::audio::{Audio, read_clips};
 use crate::bundle::Bundle;
-use crate::data::manifest::{Manifest, Utterance};
+use crate::data::manifest::Utterance;
 use crate::features::{FeatureConfig, Moments, Normalisation, extract, normalise};
-use crate::formats::{self, ctm::one_field};
 use crate::graph::lexicon::Lexicon;
 use crate::matrix::Matrix;
 use crate::{Error, Result};
+
+/// Name of the list of development utterances in the work folder.
+pub const DEVELOPMENT: &str = "development.tsv";
 
 /// One utterance, ready for training.
 #[derive(Debug)]
@@ -63,17 +66,17 @@ impl Corpus {
     /// The development utterances are listed in `work/development.tsv`.
     ///
     /// # Errors
-    /// When a manifest or the lexicon cannot be read, or nothing is left to learn from.
+    /// When a corpus or the lexicon cannot be read, or nothing is left to learn from.
     pub fn load(
         config: &TrainConfig,
         start: Option<&Bundle>,
         work: &Path,
         progress: &mut Progress<'_>,
     ) -> Result<Self> {
-        let lexicon = Lexicon::read(&config.lexicon)?;
-        let (training, development) = split(config)?;
-        write_manifest(&work.join("development.tsv"), &development)?;
-        let mut transcriber = Transcriber::new(&lexicon, &config.filler);
+        let lexicon = config.lexicon.as_deref().map(Lexicon::read).transpose()?;
+        let (training, development) = sets::split(config)?;
+        sets::write(&work.join(DEVELOPMENT), &development)?;
+        let mut transcriber = Transcriber::new(lexicon.as_ref(), config.filler.as_deref().unwrap_or_default());
         let training = transcribe(training, &mut transcriber, progress);
         let development = transcribe(development, &mut transcriber, progress);
         if !transcriber.unknown().is_empty() {
@@ -106,31 +109,6 @@ impl Corpus {
     }
 }
 
-/// Manifests to training and development utterances; names that two corpora share are refused.
-fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
-    let (mut training, mut development) = (Vec::new(), Vec::new());
-    let mut seen = BTreeSet::new();
-    for corpus in &config.corpora {
-        let manifest = Manifest::read(&corpus.manifest)?;
-        for utterance in &manifest.utterances {
-            if !seen.insert(one_field(&utterance.name)) {
-                let name = &utterance.name;
-                let reason =
-                    format!("an utterance before has the name {name:?} too, white space aside: change one of them");
-                return Err(Error::Manifest { path: corpus.manifest.clone(), line: utterance.line, reason });
-            }
-        }
-        if corpus.development_speakers == 0 {
-            training.extend(manifest.utterances);
-            continue;
-        }
-        let (train, held_out) = manifest.split_speakers(corpus.development_speakers, config.seed)?;
-        training.extend(train.utterances);
-        development.extend(held_out.utterances);
-    }
-    Ok((training, development))
-}
-
 fn transcribe(
     utterances: Vec<Utterance>,
     transcriber: &mut Transcriber<'_>,
@@ -153,30 +131,35 @@ fn gmm_features<'a>(config: &'a TrainConfig, start: Option<&Bundle>) -> Option<&
 
 fn read_all(run: (&TrainConfig, Option<&Bundle>), wanted: Vec<Wanted>, progress: &mut Progress<'_>) -> Vec<Example> {
     progress(Event::Reading { utterances: wanted.len() });
-    let read: Vec<(String, Result<Example>)> =
-        wanted.into_par_iter().map(|one| (one.utterance.name.clone(), read_one(run, one))).collect();
+    let clips: Vec<_> = wanted.iter().map(|one| &one.utterance.audio).collect();
+    let features = read_clips(&clips, run.0.features.sample_rate_hz, |_, audio| Features::of(run, &audio?));
     let mut examples = Vec::new();
-    for (utterance, example) in read {
-        match example {
-            Ok(example) => examples.push(example),
-            Err(error) => progress(Event::Skipped { utterance, reason: error.to_string() }),
+    for (Wanted { utterance, words }, features) in wanted.into_iter().zip(features) {
+        match features {
+            Ok(Features { gmm_frames, frames, samples }) => {
+                let Utterance { name, speaker, .. } = utterance;
+                examples.push(Example { name, speaker, words, gmm_frames, frames, samples });
+            }
+            Err(error) => progress(Event::Skipped { utterance: utterance.name, reason: error.to_string() }),
         }
     }
     examples
 }
 
-fn read_one((config, start): (&TrainConfig, Option<&Bundle>), wanted: Wanted) -> Result<Example> {
-    let options = AudioOptions { sample_rate_hz: config.features.sample_rate_hz, channel: Channel::Mix };
-    let audio = audio::read(&wanted.utterance.audio, &options)?;
-    let frames = features(&config.features, &audio.samples)?;
-    Ok(Example {
-        name: wanted.utterance.name,
-        speaker: wanted.utterance.speaker,
-        words: wanted.words,
-        gmm_frames: gmm_features(config, start).map_or(Ok(Matrix::default()), |gmm| features(gmm, &audio.samples))?,
-        frames,
-        samples: audio.samples.len() as u64,
-    })
+/// What is learnt from of a recording.
+struct Features {
+    gmm_frames: Matrix,
+    frames: Matrix,
+    samples: u64,
+}
+
+impl Features {
+    fn of((config, start): (&TrainConfig, Option<&Bundle>), audio: &Audio) -> Result<Self> {
+        let samples = &audio.samples;
+        let frames = features(&config.features, samples)?;
+        let gmm_frames = gmm_features(config, start).map_or(Ok(Matrix::default()), |gmm| features(gmm, samples))?;
+        Ok(Self { gmm_frames, frames, samples: samples.len() as u64 })
+    }
 }
 
 fn features(config: &FeatureConfig, samples: &[f32]) -> Result<Matrix> {
@@ -215,18 +198,4 @@ impl Normaliser {
             normalise(&self.config, frames(example), Some(moments))
         })
     }
-}
-
-/// Writes `utterances` as a manifest with absolute paths of audio.
-fn write_manifest(path: &Path, utterances: &[Utterance]) -> Result<()> {
-    let mut text = String::from("utterance\tspeaker\taudio\twords\tphones\n");
-    for utterance in utterances {
-        let audio: PathBuf = std::path::absolute(&utterance.audio).unwrap_or_else(|_| utterance.audio.clone());
-        let words = utterance.words.as_deref().unwrap_or_default();
-        let phones = utterance.phones.as_deref().unwrap_or_default().join(" ");
-        let row = [utterance.name.as_str(), &utterance.speaker, &audio.to_string_lossy(), words, &phones];
-        text.push_str(&row.join("\t"));
-        text.push('\n');
-    }
-    formats::atomic::write(path, |file| file.write_all(text.as_bytes()))
 }

@@ -79,6 +79,15 @@ pub(super) struct Run<'a> {
     pub(super) work: &'a Path,
     pub(super) spec: GraphSpec,
     pub(super) timing: FrameTiming,
+    language: Language<'a>,
+}
+
+/// Where everything comes from but the network: n-gram, priors, transitions.
+enum Language<'a> {
+    /// The alignments of the corpora.
+    Learnt(&'a NgramConfig),
+    /// The model to start from.
+    Kept(&'a Bundle),
 }
 
 /// A stretch of epochs towards one goal.
@@ -109,8 +118,8 @@ pub(super) struct Model {
 
 /// What training begins with.
 pub(super) enum Start<'a> {
-    /// An alignment of all utterances, and a network that knows nothing.
-    Alignments(Alignments),
+    /// An alignment of all utterances, and a network that knows nothing; an n-gram to learn.
+    Alignments(Alignments, &'a NgramConfig),
     /// A model.
     Model(&'a Bundle),
 }
@@ -123,10 +132,15 @@ pub(super) fn train(
     progress: &mut Progress<'_>,
 ) -> Result<Bundle> {
     let timing = config.features.timing(config.network.subsampling() as u32);
-    let run = Run { config, corpus, work, spec, timing };
+    let language = match (&start, &config.ngram) {
+        (Start::Alignments(_, ngram), _) => Language::Learnt(ngram),
+        (Start::Model(_), Some(ngram)) => Language::Learnt(ngram),
+        (Start::Model(bundle), None) => Language::Kept(bundle),
+    };
+    let run = Run { config, corpus, work, spec, timing, language };
     run.check_patience()?;
     let (network, mut alignments) = match start {
-        Start::Alignments(first) => {
+        Start::Alignments(first, _) => {
             let dims = (config.features.dim(), run.spec.pdfs());
             (Network::new(&config.network, dims, &Random::new(config.seed))?, first)
         }
@@ -143,7 +157,8 @@ pub(super) fn train(
         model = run.stage(run.sequences(stage, &alignments)?, model.network, &alignments, progress)?;
     }
     let bundle = run.bundle(model, &alignments)?;
-    let dead = bundle.priors.dead().map(|pdf| run.symbol_of(pdf)).filter(|name| *name != config.filler);
+    let dead =
+        bundle.priors.dead().map(|pdf| run.symbol_of(pdf)).filter(|name| Some(*name) != config.filler.as_deref());
     let dead: BTreeSet<&str> = dead.collect();
     if !dead.is_empty() {
         let names = dead.into_iter().collect::<Vec<_>>().join(", ");
@@ -212,7 +227,8 @@ impl Run<'_> {
             let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
             targets(tier, &self.spec, self.timing, frames)?.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
         }
-        if let (Filler::Dead, Some(symbol)) = (filler, self.spec.symbols().get(&self.config.filler)) {
+        let symbol = self.config.filler.as_ref().and_then(|name| self.spec.symbols().get(name));
+        if let (Filler::Dead, Some(symbol)) = (filler, symbol) {
             (0..self.spec.topology(symbol).states())
                 .for_each(|state| counts[self.spec.pdf(symbol, state).index()] = 0.0);
         }
@@ -275,32 +291,39 @@ impl Run<'_> {
     /// The n-gram of the phones that the training utterances were aligned to, and of the texts.
     pub(super) fn ngram(&self, alignments: &Alignments, config: &NgramConfig) -> Result<Ngram> {
         let sequences = alignments.sequences(&self.spec, self.corpus.training.iter().map(|example| &*example.name))?;
-        phones::ngram(&self.spec, (&self.config.lexicon, config), &sequences)
+        phones::ngram(&self.spec, (self.config.lexicon.as_deref(), config), &sequences)
     }
 
     fn bundle(&self, Model { network, weights, scales }: Model, alignments: &Alignments) -> Result<Bundle> {
         let TrainConfig { name, description, features, network: shape, .. } = self.config;
         let mut description = Description::new(name, description, features.clone(), shape.clone());
         description.search = scales.map_or(description.search, |scales| scales.of(description.search));
-        Ok(Bundle {
-            description,
-            graph: self.spec.clone(),
-            ngram: self.ngram(alignments, &self.config.ngram)?,
-            priors: self.priors(alignments, Filler::Dead)?,
-            transitions: weights.map_or_else(|| self.transitions(alignments), Ok)?,
-            moments: self.corpus.moments.clone(),
-            network,
-        })
+        let (graph, moments) = (self.spec.clone(), self.corpus.moments.clone());
+        let (ngram, priors, transitions) = match self.language {
+            Language::Learnt(config) => (
+                self.ngram(alignments, config)?,
+                self.priors(alignments, Filler::Dead)?,
+                weights.map_or_else(|| self.transitions(alignments), Ok)?,
+            ),
+            Language::Kept(model) => {
+                description.search = model.description.search;
+                (model.ngram.clone(), model.priors.clone(), model.transitions.clone())
+            }
+        };
+        Ok(Bundle { description, graph, ngram, priors, transitions, moments, network })
     }
 
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
     pub(super) fn phone_error(&self, model: Model, alignments: &Alignments) -> Result<Option<f64>> {
-        let settings = model.scales.unwrap_or(WATCH).of(WATCH_SEARCH);
+        let settings = match self.language {
+            Language::Learnt(_) => model.scales.unwrap_or(WATCH).of(WATCH_SEARCH),
+            Language::Kept(model) => model.description.search,
+        };
         let bundle = Arc::new(self.bundle(model, alignments)?);
         // What was not aligned may be too short for any path; what has unknown words cannot be scored.
         let scored = |example: &&Example| {
             let mut phones = example.words.iter().flatten().flatten();
-            alignments.get(&example.name).is_some() && phones.all(|phone| *phone != self.config.filler)
+            alignments.get(&example.name).is_some() && phones.all(|phone| Some(phone) != self.config.filler.as_ref())
         };
         let set = self.corpus.development.par_iter().filter(scored).map(|example| {
             let posteriors = log_posteriors(&bundle.network, example)?;

@@ -6,11 +6,13 @@ mod alignments;
 mod config;
 mod corpus;
 mod curves;
+mod draft;
 mod gaussian;
 mod hybrid;
 mod log;
 mod phones;
 mod sequences;
+mod sets;
 mod stage;
 mod start;
 mod transcripts;
@@ -19,14 +21,15 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
 pub use config::{
-    CorpusConfig, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
+    CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
 };
-pub use corpus::{Corpus, Example};
+pub use corpus::{Corpus, DEVELOPMENT, Example};
+pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;
 pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Tuned, tune};
@@ -178,23 +181,22 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
         let corpus = Corpus::load(config, start, work.folder, progress)?;
         return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work.folder), progress);
     }
-    let Some(gmm) = &config.gmm else {
-        let reason = "no [gmm] table makes the first alignment: add one, or give a model to start from";
-        return Err(Error::Other(reason.into()));
-    };
+    let missing = |what: &str| Error::Other(format!("no {what}: add one, or give a model to start from"));
+    let gmm = config.gmm.as_ref().ok_or_else(|| missing("[gmm] table makes the first alignment"))?;
+    let ngram = config.ngram.as_ref().ok_or_else(|| missing("[ngram] table says what follows what"))?;
     let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
     claim((config, None), [&align_spec, &spec], (work, progress))?;
     let mut corpus = Corpus::load(config, None, work.folder, progress)?;
     let first = gaussian::alignments(gmm, (&align_spec, &mut corpus), work.folder, progress)?;
-    hybrid::train(config, (spec, &corpus), (Start::Alignments(first), work.folder), progress)
+    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), work.folder), progress)
 }
 
-/// Reads a graph file, which must have the `filler` phone.
-fn graph(path: &Path, filler: &str) -> Result<GraphSpec> {
+/// Reads a graph file, which must have the `filler` phone if there is one.
+fn graph(path: &Path, filler: &Option<String>) -> Result<GraphSpec> {
     let spec = GraphSpec::read(path)?;
-    match spec.symbols().get(filler) {
-        Some(_) => Ok(spec),
-        None => {
+    match filler.as_ref().filter(|filler| spec.symbols().get(filler).is_none()) {
+        None => Ok(spec),
+        Some(filler) => {
             let reason = format!("no symbol {filler:?}, which train.toml names as filler: add it to a class");
             Err(Error::Config { path: path.to_owned(), reason })
         }
@@ -215,7 +217,7 @@ fn claim(
     match std::fs::read_to_string(&mark) {
         Ok(found) if found == settings => work.admit(config, progress),
         Ok(_) => {
-            let reason = "holds a run with other settings, graphs, manifests, lexicon or start: name another work folder, \
+            let reason = "holds a run with other settings, graphs, corpora, lexicon or start: name another work folder, \
                           or remove this one";
             Err(Error::Config { path: work.folder.to_owned(), reason: reason.into() })
         }
@@ -227,16 +229,12 @@ fn claim(
     }
 }
 
-/// A line for each manifest, the lexicon and each text that changes when the file does.
+/// A line for each corpus, the lexicon and each text that changes when they do.
 fn digests(config: &TrainConfig) -> Result<String> {
     let stage = config.sequence.iter().map(|stage| &stage.ngram);
-    let texts = stage.chain([&config.ngram]).flat_map(|ngram| &ngram.text).map(|text| &text.file);
-    let files = config.corpora.iter().map(|corpus| &corpus.manifest).chain([&config.lexicon]).chain(texts);
-    let line = |path: &PathBuf| {
-        let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
-        Ok(format!("{} {:016x}\n", path.display(), digest(bytes)))
-    };
-    files.map(line).collect()
+    let texts = stage.chain(&config.ngram).flat_map(|ngram| &ngram.text).map(|text| &text.file);
+    let paths = config.corpora.iter().map(|corpus| &corpus.source).chain(&config.lexicon).chain(texts);
+    paths.map(|path| Ok(format!("{} {:016x}\n", path.display(), digest(sets::content(path)?)))).collect()
 }
 
 /// FNV-1a (Fowler, Noll & Vo): the same on every machine.

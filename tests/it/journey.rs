@@ -128,7 +128,7 @@ fn a_work_folder_belongs_to_one_run() {
     let nothing = "train.tsv:1: no utterance is listed";
     assert_eq!(run(), nothing);
     assert_eq!(run(), nothing);
-    let message = "work: holds a run with other settings, graphs, manifests, lexicon or start: name another work folder, or \
+    let message = "work: holds a run with other settings, graphs, corpora, lexicon or start: name another work folder, or \
         remove this one";
     for (file, from, to) in [
         ("train.toml", "seed = 3", "seed = 4"),
@@ -201,8 +201,7 @@ fn sequence_training_goes_on_from_a_model_to_the_same_bytes() {
         dir.write(&format!("{criterion}.toml"), settings);
     }
     let train = |name: &str, work: &str, threads: usize| {
-        let line =
-            format!("--threads {threads} train {name}.toml --work {work} --output {work}-model --resume --start");
+        let line = format!("--threads {threads} train {name}.toml --work {work} --output {work}-model --resume --from");
         dir.senone(&line).arg(TOY.path("model"))
     };
     for criterion in ["mmi", "margin"] {
@@ -235,7 +234,7 @@ fn sequence_training_goes_on_from_a_model_to_the_same_bytes() {
     assert_eq!(refused(""), "no [gmm] table makes the first alignment: add one, or give a model to start from");
     dir.edit("mmi.toml", "mel_bins = 20", "mel_bins = 21");
     let other = "the model to start from, \"toy\", has other features than [features]: make them the same";
-    assert_eq!(refused("--start mmi-model"), other);
+    assert_eq!(refused("--from mmi-model"), other);
 }
 
 #[test]
@@ -345,7 +344,7 @@ fn a_corpus_of_nothing_usable_is_refused() {
     assert_eq!(ran.status, 1);
     let end = "senone: no utterance is left to learn from: see the reasons above\n";
     assert!(ran.stderr.ends_with(end) && ran.stderr.contains("left out a: none.wav: cannot read"), "{}", ran.stderr);
-    dir.edit("train.toml", "manifest = \"train.tsv\"", "manifest = \"train.tsv\"\ndevelopment_speakers = 1");
+    dir.edit("train.toml", "source = \"train.tsv\"", "source = \"train.tsv\"\ndevelopment_speakers = 1");
     assert_eq!(
         dir.senone("train train.toml --work other --output model").refused(),
         "train.tsv: 1 of 1 speakers cannot be the development set: both sides need at least one"

@@ -13,7 +13,11 @@ mod graph_files;
 mod graph_oracle;
 #[cfg(feature = "neural")]
 mod journey;
+#[cfg(feature = "neural")]
+mod layouts;
 mod ngram;
+#[cfg(feature = "neural")]
+mod own_data;
 mod posteriors;
 mod search;
 mod tagging;
