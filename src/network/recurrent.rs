@@ -6,9 +6,10 @@
 
 use std::ops::Range;
 
+use super::connection::Connection;
 use super::gemm::{View, ViewMut, multiply_add};
 use super::kernels::{sigmoid, tanh};
-use super::layers::{Connection, Rows};
+use super::layers::{Product, Rows};
 use super::splice::Segments;
 
 /// Which way a recurrent layer reads.
