@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub enum NetworkConfig {
     /// Hidden layers on spliced frames.
     Mlp(MlpConfig),
-    /// Time-delay layers: residual blocks that look further and further around.
+    /// Time-delay layers, plain or as residual blocks, that look further and further around.
     Tdnn(TdnnConfig),
     /// Recurrent layers that read from the first frame to the last, and can stream.
     Lstm(LstmConfig),
@@ -71,6 +71,9 @@ pub(super) fn within(
 
 /// A range of layer widths.
 pub(super) const WIDTH: (std::ops::RangeInclusive<usize>, &str) = (1..=16384, "a width from 1 to 16384");
+/// A range of layer widths where there may be no such layer.
+pub(super) const WIDTH_OR_NONE: (std::ops::RangeInclusive<usize>, &str) =
+    (0..=16384, "a width to 16384, or 0 for none");
 /// A range of frame counts.
 pub(super) const FRAMES: (std::ops::RangeInclusive<usize>, &str) = (0..=100, "0 to 100 frames");
 /// A range of subsampling factors.
@@ -114,8 +117,11 @@ mod tests {
 
     #[test]
     fn values_out_of_range_are_named() {
-        let config = parse("kind = \"tdnn\"\nbottleneck = 0").unwrap();
-        assert_eq!(config.check().unwrap_err().to_string(), "bottleneck = 0: expected a width from 1 to 16384");
+        let config = parse("kind = \"tdnn\"\nwidth = 0").unwrap();
+        assert_eq!(config.check().unwrap_err().to_string(), "width = 0: expected a width from 1 to 16384");
+        let config = parse("kind = \"tdnn\"\nbottleneck = 20000").unwrap();
+        let expected = "bottleneck = 20000: expected a width to 16384, or 0 for none";
+        assert_eq!(config.check().unwrap_err().to_string(), expected);
         assert!(parse("kind = \"mlp\"\ndropout = 1.0").unwrap().check().is_err());
         assert!(NetworkConfig::default().check().is_ok());
     }

@@ -153,12 +153,14 @@ mod tests {
             dropout,
             ..Default::default()
         };
+        let plain = TdnnConfig { input_width: 0, bottleneck: 0, ..tdnn.clone() };
         let mlp = MlpConfig { left_frames: 3, right_frames: 1, widths: vec![9, 8], subsampling: 2, dropout };
         let linear = MlpConfig { widths: vec![], ..mlp.clone() };
         let lstm = LstmConfig { layers: 2, width: 7, subsampling: 1, dropout };
         let halved = LstmConfig { subsampling: 2, ..lstm.clone() };
         let recurrent = [lstm, halved].map(|lstm| [NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm)]);
-        let mut all = vec![NetworkConfig::Tdnn(tdnn), NetworkConfig::Mlp(mlp), NetworkConfig::Mlp(linear)];
+        let mut all = vec![NetworkConfig::Tdnn(tdnn), NetworkConfig::Tdnn(plain)];
+        all.extend([mlp, linear].map(NetworkConfig::Mlp));
         all.extend(recurrent.into_iter().flatten());
         all
     }
@@ -317,13 +319,25 @@ mod tests {
         fn tdnn(&self, config: &TdnnConfig, frames: &Tensor) -> Plainly {
             let (step, sum) = (config.subsampling, config.dilations.iter().sum::<usize>());
             let rows = frames.dim(0)?.div_ceil(step) + 2 * sum;
-            let first = Self::spliced(frames, (&[0, 1, 2, 3, 4], 1), (2 + step * sum, rows * step))?;
-            let x = Self::relu_renorm(&self.affine("frames", &first)?)?;
-            let mut x = Self::relu_renorm(&self.affine("rows", &x.reshape((rows, ()))?)?)?;
+            let around = config.input_context_frames;
+            let mut x = if config.input_width > 0 {
+                let window: Vec<usize> = (0..=2 * around).collect();
+                let first = Self::spliced(frames, (&window, 1), (around + step * sum, rows * step))?;
+                let x = Self::relu_renorm(&self.affine("frames", &first)?)?;
+                self.affine("rows", &x.reshape((rows, ()))?)?
+            } else {
+                let window: Vec<usize> = (0..2 * around + step).collect();
+                self.affine("rows", &Self::spliced(frames, (&window, step), (around + step * sum, rows))?)?
+            };
+            x = Self::relu_renorm(&x)?;
             for (index, &dilation) in config.dilations.iter().enumerate() {
-                let name = format!("block{:02}", index + 1);
                 let rows = x.dim(0)? - 2 * dilation;
                 let inner = Self::spliced(&x, (&[0, dilation, 2 * dilation], 1), (0, rows))?;
+                if config.bottleneck == 0 {
+                    x = Self::relu_renorm(&self.affine(&format!("layer{:02}", index + 1), &inner)?)?;
+                    continue;
+                }
+                let name = format!("block{:02}", index + 1);
                 let inner = Self::relu_renorm(&self.affine(&format!("{name}.narrow"), &inner)?)?;
                 let inner = self.affine(&format!("{name}.wide"), &inner)?;
                 x = (x.narrow(0, dilation, rows)? + inner)?;

@@ -193,7 +193,7 @@ fn refused(error: candle_core::Error) -> Error {
 mod tests {
     use super::*;
 
-    fn small() -> [NetworkConfig; 6] {
+    fn small() -> Vec<NetworkConfig> {
         let tdnn = TdnnConfig {
             input_width: 7,
             width: 8,
@@ -206,9 +206,12 @@ mod tests {
             MlpConfig { left_frames: 3, right_frames: 1, widths: vec![9, 8], dropout: 0.0, ..MlpConfig::default() };
         let halved = MlpConfig { subsampling: 2, ..mlp.clone() };
         let linear = MlpConfig { widths: vec![], ..mlp.clone() };
+        let plain = TdnnConfig { bottleneck: 0, subsampling: 2, ..tdnn.clone() };
         let lstm = LstmConfig { layers: 2, width: 7, subsampling: 2, dropout: 0.0 };
-        [
+        vec![
             NetworkConfig::Tdnn(tdnn),
+            NetworkConfig::Tdnn(TdnnConfig { input_width: 0, ..plain.clone() }),
+            NetworkConfig::Tdnn(plain),
             NetworkConfig::Mlp(mlp),
             NetworkConfig::Mlp(halved),
             NetworkConfig::Mlp(linear),
