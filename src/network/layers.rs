@@ -3,8 +3,8 @@
 //! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`]. `plan` runs them one
 //! after another.
 
-use super::gemm::{View, ViewMut, multiply_add};
-use super::kernels::{self, Affine, Mask};
+use super::affine::Affine;
+use super::kernels::{self, Mask};
 use super::recurrent::{Carry, Recurrent, Unrolled};
 use super::splice::{Segments, Splice};
 
@@ -68,8 +68,9 @@ impl Connection {
         ]
     }
 
-    fn on<'a>(&'a self, segments: &'a Segments) -> Affine<'a> {
-        Affine { splice: &self.splice, segments, inputs: self.inputs, outputs: self.outputs }
+    /// The sums over the rows of x.
+    pub(super) fn on(&self, segments: &Segments) -> Affine<'_> {
+        Affine::new(&self.splice, segments, (self.inputs, self.outputs))
     }
 
     pub(super) fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows {
@@ -99,13 +100,9 @@ impl Connection {
         &values[self.places[1]][self.splice.count() * self.inputs * self.outputs..]
     }
 
-    /// Adds the gradient by these rows, from what the layer's last output was at each row.
-    pub(super) fn differentiate_feedback(&self, before: &[f32], gradient: &[f32], sums: &mut [&mut [f32]]) {
-        let (rows, inputs, outputs) = (gradient.len() / self.outputs, self.feedback, self.outputs);
-        let sum = &mut sums[self.places[1]][self.splice.count() * self.inputs * outputs..];
-        let before = View::new(before, (rows, inputs), inputs);
-        let gradient = View::new(gradient, (rows, outputs), outputs);
-        multiply_add(ViewMut::new(sum, (inputs, outputs), outputs), before.transposed(), gradient);
+    /// Where the gradient by these rows is summed.
+    pub(super) fn feedback_sum<'a>(&self, sums: &'a mut [&mut [f32]]) -> &'a mut [f32] {
+        &mut sums[self.places[1]][self.splice.count() * self.inputs * self.outputs..]
     }
 }
 

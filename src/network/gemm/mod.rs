@@ -67,11 +67,11 @@ impl<'a> View<'a> {
         Self { turned: !self.turned, ..self }
     }
 
-    fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         if self.turned { self.length } else { self.lines }
     }
 
-    fn cols(&self) -> usize {
+    pub(super) fn cols(&self) -> usize {
         if self.turned { self.lines } else { self.length }
     }
 
@@ -166,13 +166,17 @@ impl Packed {
         Self { values, rows: b.rows(), cols: b.cols() }
     }
 
-    /// out = start + a b.
+    pub(super) fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// out += a b.
     ///
     /// # Panics
     /// When the shapes do not fit.
-    pub(super) fn multiply(&self, out: ViewMut<'_>, start: Start<'_>, a: View<'_>) {
+    pub(super) fn multiply_add(&self, out: ViewMut<'_>, a: View<'_>) {
         assert!(a.cols() == self.rows && out.cols == self.cols, "shapes of a product must fit");
-        Product { kernel: kernel::kernel(), a, b: Right::Packed(self) }.run(out, start);
+        Product { kernel: kernel::kernel(), a, b: Right::Packed(self) }.run(out, Start::Output);
     }
 }
 
