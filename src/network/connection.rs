@@ -1,8 +1,7 @@
 //! The affine layer over spliced rows, with its weights: what hidden layers, gates and the output begin with.
 
-use super::gemm::{View, ViewMut, multiply_add};
+use super::affine::Affine;
 use super::init::{First, Spec};
-use super::kernels::Affine;
 use super::layers::{Part, Product, Rows};
 use super::splice::{Segments, Splice};
 
@@ -49,8 +48,9 @@ impl Connection {
         Self { deviation: self.deviation * factor, ..self }
     }
 
-    fn on<'a>(&'a self, segments: &'a Segments) -> Affine<'a> {
-        Affine { splice: &self.splice, segments, inputs: self.inputs, outputs: self.outputs }
+    /// The sums over the rows of x.
+    pub(super) fn on(&self, segments: &Segments) -> Affine<'_> {
+        Affine::new(&self.splice, segments, (self.inputs, self.outputs))
     }
 }
 
@@ -100,12 +100,8 @@ impl Connection {
         &values[self.places[1]][self.splice.count() * self.inputs * self.outputs..]
     }
 
-    /// Adds the gradient by these rows, from what the layer's last output was at each row.
-    pub(super) fn differentiate_feedback(&self, before: &[f32], gradient: &[f32], sums: &mut [&mut [f32]]) {
-        let (rows, inputs, outputs) = (gradient.len() / self.outputs, self.feedback, self.outputs);
-        let sum = &mut sums[self.places[1]][self.splice.count() * self.inputs * outputs..];
-        let before = View::new(before, (rows, inputs), inputs);
-        let gradient = View::new(gradient, (rows, outputs), outputs);
-        multiply_add(ViewMut::new(sum, (inputs, outputs), outputs), before.transposed(), gradient);
+    /// Where the gradient by these rows is summed.
+    pub(super) fn feedback_sum<'a>(&self, sums: &'a mut [&mut [f32]]) -> &'a mut [f32] {
+        &mut sums[self.places[1]][self.splice.count() * self.inputs * self.outputs..]
     }
 }

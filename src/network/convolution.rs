@@ -2,11 +2,11 @@
 //! al. 2015): each output band is an affine layer on the neighbouring bands of neighbouring rows, all with the same weights.
 //!
 //! Bands lie side by side in a row and their channels side by side in them, so what an output band sees in one row is one
-//! stretch of memory: the product runs on views of x, and nothing is copied.
+//! stretch of memory: products run on lists of such stretches, and nothing is copied.
 
 use std::ops::Range;
 
-use super::gemm::{View, ViewMut, multiply_add};
+use super::gemm::{Start, View, ViewMut, multiply, multiply_add};
 use super::init::{First, Spec};
 use super::layers::{Part, Product, Rows};
 use super::splice::{Segments, Splice};
@@ -53,23 +53,22 @@ impl Shape {
         self.bands * self.channels
     }
 
-    /// The bands of x that band `f` of y sees, and the place of the first among the kernel's.
-    fn seen(self, f: usize) -> (Range<usize>, usize) {
-        let (start, before) = (f * self.band_stride, (self.kernel_bands - 1) / 2);
-        let first = start.saturating_sub(before);
-        let end = (start + self.kernel_bands - before).min(self.bands);
-        (first..end, first + before - start)
+    /// The first band of x that band `f` of y sees, and the kernel's bands that see one.
+    fn seen(self, f: usize) -> (usize, Range<usize>) {
+        let (middle, before) = (f * self.band_stride, (self.kernel_bands - 1) / 2);
+        let first = middle.saturating_sub(before);
+        (first, first + before - middle..self.kernel_bands.min(self.bands + before - middle))
     }
 }
 
-/// One product of a convolution, as places of first values and numbers of values.
-struct Tap {
-    /// Where in x, in W and in y.
-    at: (usize, usize, usize),
-    /// Rows of y.
-    rows: usize,
-    /// Values seen of a row of x.
-    seen: usize,
+/// The output bands that see as much of the kernel: all but those at the edges.
+struct Group {
+    /// The kernel's bands that they see.
+    kernel: Range<usize>,
+    /// Where in x what they see of the first row begins, for each row and band.
+    x: Vec<usize>,
+    /// Where in y they begin likewise.
+    y: Vec<usize>,
 }
 
 impl Convolution {
@@ -87,23 +86,28 @@ impl Convolution {
         self.splice.count() * self.shape.kernel_bands * self.shape.channels
     }
 
-    /// The products that make up y: one for each utterance, band of y and row of the kernel.
-    fn taps(&self, segments: &Segments) -> Vec<Tap> {
-        let shape @ Shape { channels, filters, kernel_bands, .. } = self.shape;
-        let after = segments.after(&self.splice);
-        let mut taps = Vec::new();
-        for ((first, _), (out_first, rows)) in segments.iter().zip(after.iter()).filter(|(_, out)| out.1 > 0) {
-            for f in 0..shape.bands_out() {
-                let (bands, place) = shape.seen(f);
-                taps.extend(self.splice.singles().map(|single| {
-                    let x = (first + single.offset) * shape.inputs() + bands.start * channels;
-                    let weight = (single.place * kernel_bands + place) * channels * filters;
-                    let y = out_first * shape.outputs() + f * filters;
-                    Tap { at: (x, weight, y), rows, seen: bands.len() * channels }
-                }));
+    /// All rows and bands of y.
+    fn groups(&self, segments: &Segments) -> Vec<Group> {
+        let (shape, after) = (self.shape, segments.after(&self.splice));
+        let utterances = segments.iter().zip(after.iter());
+        let rows: Vec<(usize, usize)> =
+            utterances.flat_map(|(x, y)| (0..y.1).map(move |t| (x.0 + t, y.0 + t))).collect();
+        let mut groups: Vec<Group> = Vec::new();
+        for f in (0..shape.bands_out()).filter(|_| !rows.is_empty()) {
+            let (first, kernel) = shape.seen(f);
+            if groups.last().is_none_or(|group| group.kernel != kernel) {
+                groups.push(Group { kernel, x: Vec::new(), y: Vec::new() });
             }
+            let group = groups.last_mut().expect("one was added");
+            group.x.extend(rows.iter().map(|row| row.0 * shape.inputs() + first * shape.channels));
+            group.y.extend(rows.iter().map(|row| row.1 * shape.outputs() + f * shape.filters));
         }
-        taps
+        groups
+    }
+
+    /// Where in W the weights of that row and band of the kernel begin.
+    fn weight_at(&self, row: usize, band: usize) -> usize {
+        (row * self.shape.kernel_bands + band) * self.shape.channels * self.shape.filters
     }
 }
 
@@ -128,25 +132,31 @@ impl Product for Convolution {
     }
 
     fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows {
-        let ([bias, weight], shape) = (self.places, self.shape);
-        let (filters, segments) = (shape.filters, x.segments.after(&self.splice));
-        let mut y = values[bias].repeat(segments.rows() * shape.bands_out());
-        for Tap { at, rows, seen } in self.taps(&x.segments) {
-            let x = View::new(&x.values[at.0..], (rows, seen), shape.inputs());
-            let weight = View::new(&values[weight][at.1..], (seen, filters), filters);
-            multiply_add(ViewMut::new(&mut y[at.2..], (rows, filters), shape.outputs()), x, weight);
+        let ([bias, weight], Shape { channels, filters, .. }) = (self.places, self.shape);
+        let segments = x.segments.after(&self.splice);
+        let mut y = vec![0.0; segments.rows() * self.shape.outputs()];
+        for Group { kernel, x: seen, y: made } in self.groups(&x.segments) {
+            let cols = kernel.len() * channels;
+            for row in 0..self.splice.count() {
+                let x = View::listed(&x.values[row * self.shape.inputs()..], &seen, cols);
+                let weight = View::new(&values[weight][self.weight_at(row, kernel.start)..], (cols, filters), filters);
+                let start = if row == 0 { Start::Row(values[bias]) } else { Start::Output };
+                multiply(ViewMut::listed(&mut y, &made, filters), start, (x, weight));
+            }
         }
         Rows { values: y, segments }
     }
 
     fn differentiate(&self, x: &Rows, gradient: &[f32], sums: &mut [&mut [f32]]) {
-        let ([bias, weight], shape) = (self.places, self.shape);
-        let filters = shape.filters;
-        for Tap { at, rows, seen } in self.taps(&x.segments) {
-            let x = View::new(&x.values[at.0..], (rows, seen), shape.inputs());
-            let gradient = View::new(&gradient[at.2..], (rows, filters), shape.outputs());
-            let sum = ViewMut::new(&mut sums[weight][at.1..], (seen, filters), filters);
-            multiply_add(sum, x.transposed(), gradient);
+        let ([bias, weight], Shape { channels, filters, .. }) = (self.places, self.shape);
+        for Group { kernel, x: seen, y: made } in self.groups(&x.segments) {
+            let cols = kernel.len() * channels;
+            for row in 0..self.splice.count() {
+                let x = View::listed(&x.values[row * self.shape.inputs()..], &seen, cols);
+                let sum = &mut sums[weight][self.weight_at(row, kernel.start)..];
+                let gradient = View::listed(gradient, &made, filters);
+                multiply_add(ViewMut::new(sum, (cols, filters), filters), x.transposed(), gradient);
+            }
         }
         for band in gradient.chunks_exact(filters) {
             sums[bias].iter_mut().zip(band).for_each(|(sum, value)| *sum += value);
@@ -154,13 +164,15 @@ impl Product for Convolution {
     }
 
     fn back(&self, values: &[&[f32]], (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
-        let (weight, shape) = (values[self.places[1]], self.shape);
-        let filters = shape.filters;
-        for Tap { at, rows, seen } in self.taps(segments) {
-            let gradient = View::new(&gradient[at.2..], (rows, filters), shape.outputs());
-            let weight = View::new(&weight[at.1..], (seen, filters), filters);
-            let sum = ViewMut::new(&mut sum[at.0..], (rows, seen), shape.inputs());
-            multiply_add(sum, gradient, weight.transposed());
+        let (weight, Shape { channels, filters, .. }) = (values[self.places[1]], self.shape);
+        for Group { kernel, x: seen, y: made } in self.groups(segments) {
+            for (row, band) in (0..self.splice.count()).flat_map(|row| kernel.clone().map(move |band| (row, band))) {
+                // What two bands of y see overlaps, a single band of the kernel does not.
+                let at = row * self.shape.inputs() + (band - kernel.start) * channels;
+                let weight = View::new(&weight[self.weight_at(row, band)..], (channels, filters), filters);
+                let sum = ViewMut::listed(&mut sum[at..], &seen, channels);
+                multiply_add(sum, View::listed(gradient, &made, filters), weight.transposed());
+            }
         }
     }
 }

@@ -4,6 +4,8 @@
 //! [`LogPosteriors`] `[ceil(T / subsampling) x P]`, the same whatever the blocks were. Training asks a [`Network`] for the
 //! gradient of any criterion on its scores; `learn::neural` turns gradients into steps.
 
+mod affine;
+mod cells;
 mod config;
 mod connection;
 mod convolution;
@@ -26,6 +28,7 @@ mod splice;
 mod stack;
 mod stream;
 mod tdnn;
+mod timeline;
 
 pub use config::NetworkConfig;
 pub use front_end::FrontEndConfig;
