@@ -31,7 +31,6 @@ ROW_OF = {module: row for row, modules in enumerate(ROWS) for module in modules}
 PLACES = {
     "candle_core": ["network", "learn/neural"],
     "candle_nn": ["network", "learn/neural"],
-    "gemm": ["network"],
     "half": ["bundle", "tagging"],
     "safetensors": ["bundle", "data/archive", "tagging", "learn/neural"],
     "hound": ["audio"],

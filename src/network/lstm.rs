@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{SUBSAMPLING, WIDTH, check_dropout, within};
-use super::layers::{Connection, Dims, Layer};
+use super::connection::Connection;
+use super::layers::{Dims, Layer};
 use super::plan::Plan;
 use super::recurrent::{Direction, Recurrent};
 use super::splice::Splice;
@@ -44,8 +45,18 @@ impl LstmConfig {
 
     /// The layers from input to output.
     pub(super) fn plan(&self, dims: Dims, directions: &[Direction]) -> Plan {
-        let mut splice = Splice::window(self.subsampling, self.subsampling);
-        let mut inputs = dims.input;
+        let splice = Splice::window(self.subsampling, self.subsampling);
+        let (mut layers, outputs) = self.recurrent(directions, (splice, dims.input));
+        layers.push(Layer::Output(Connection::output(Splice::none(), (outputs, dims.pdfs))));
+        Plan::new(layers, 0, self.dropout)
+    }
+
+    /// The recurrent layers, whose first splices rows of `inputs` values so, and the columns of their output.
+    pub(super) fn recurrent(
+        &self,
+        directions: &[Direction],
+        (mut splice, mut inputs): (Splice, usize),
+    ) -> (Vec<Layer>, usize) {
         let mut layers = Vec::new();
         for number in 1..=self.layers {
             let connection = |&direction: &Direction| {
@@ -56,7 +67,6 @@ impl LstmConfig {
             (splice, inputs) = (Splice::none(), recurrent.outputs());
             layers.push(Layer::Recurrent(recurrent));
         }
-        layers.push(Layer::Output(Connection::output(splice, (inputs, dims.pdfs))));
-        Plan::new(layers, 0, self.dropout)
+        (layers, inputs)
     }
 }

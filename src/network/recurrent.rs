@@ -1,54 +1,36 @@
-//! Long short-term memory (Hochreiter & Schmidhuber 1997; with forget gates, Gers et al. 2000), forward and backward through
-//! time on plain slices.
+//! Long short-term memory (Hochreiter & Schmidhuber 1997; with forget gates, Gers et al. 2000; with projection, Sak et al.
+//! 2014), forward and backward through time on plain slices.
 //!
 //! The product for all inputs of a layer is one, before the recursion; the gradient by the weights is one product, after it.
-//! In between, the utterances of a batch run side by side, so that each step's product is a matrix product.
+//! In between, the utterances of a batch run side by side, so that each step's product is a matrix product. All that is kept
+//! of a direction lies in the order of time (`timeline`), so that a step's rows are neighbours and nothing is copied.
 
-use std::ops::Range;
-
-use super::gemm::{View, ViewMut, multiply_add};
-use super::kernels::{sigmoid, tanh};
-use super::layers::{Connection, Rows};
-use super::splice::Segments;
-
-/// Which way a recurrent layer reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    /// From the first row to the last.
-    Forward,
-    /// From the last row to the first.
-    Backward,
-}
-
-impl Direction {
-    /// As parameters are called by it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-        }
-    }
-}
+use super::cells::{Advance, Retreat};
+use super::connection::Connection;
+use super::gemm::{Packed, View, ViewMut, multiply_add, vectorised};
+use super::layers::Rows;
+pub(super) use super::timeline::Direction;
+use super::timeline::{Step, Timeline};
 
 /// An LSTM layer of one or two directions, whose outputs lie side by side.
 #[derive(Debug, Clone)]
 pub(super) struct Recurrent {
     /// Cells of each direction, H.
     pub(super) cells: usize,
-    /// W is `[inputs + H x 4 H]`, its last H rows being for the layer's own last output; columns are the gates i, f, g, o.
+    /// W is `[inputs + R x 4 H]`, its last R rows being for the layer's own last output; columns are the gates i, f, g, o.
     pub(super) directions: Vec<(Direction, Connection)>,
 }
 
 /// What a stream of rows has left in a layer: the output and the cells after the last row, empty before the first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Carry {
-    /// `[lanes x H]`.
+    /// `[lanes x R]`.
     output: Vec<f32>,
     /// `[lanes x H]`.
     cells: Vec<f32>,
 }
 
-/// What the backward of one direction needs of its forward.
+/// What the backward of one direction needs of its forward, in the order of time.
 pub(super) struct Unrolled {
     /// The gates i, f, g, o `[rows x 4 H]`.
     gates: Vec<f32>,
@@ -62,68 +44,60 @@ impl Recurrent {
         self.cells * self.directions.len()
     }
 
-    /// The columns of direction number `place`.
-    fn columns(&self, place: usize) -> Columns {
-        Columns { first: place * self.cells, count: self.cells, of: self.outputs() }
-    }
-
     /// Whether a row's output depends on the rows after it.
     pub(super) fn reads_backward(&self) -> bool {
         self.directions.iter().any(|(direction, _)| *direction == Direction::Backward)
     }
 
-    /// The outputs of all rows of x, going on from `carry`.
-    pub(super) fn forward(&self, values: &[&[f32]], x: &Rows, carry: &mut Carry) -> (Rows, Vec<Unrolled>) {
-        let mut y = Rows::default();
-        let mut all = Vec::new();
-        for (place, (direction, connection)) in self.directions.iter().enumerate() {
-            let Rows { values: gates, segments } = connection.forward(values, x);
-            if place == 0 {
-                y = Rows { values: vec![0.0; segments.rows() * self.outputs()], segments };
-            }
-            let mut start = Carry::default();
-            let carry = if *direction == Direction::Forward { &mut *carry } else { &mut start };
-            let lanes = Lanes::new(&y.segments, *direction);
-            let out = (&mut y.values[..], self.columns(place));
-            all.push(self.unroll(connection.feedback(values), (gates, &lanes), (carry, out)));
-        }
-        (y, all)
+    /// Where in y the output of direction number `place` begins, for each row in the order of time.
+    fn firsts(&self, place: usize, timeline: &Timeline) -> Vec<usize> {
+        timeline.rows().iter().map(|row| row * self.outputs() + place * self.cells).collect()
     }
 
-    /// The recursion over time, from z = x W + b:
-    ///
-    /// ```text
-    /// z[t] += h[t-1] U      i, f, g, o = sigmoid(z_i), sigmoid(z_f), tanh(z_g), sigmoid(z_o)
-    /// c[t] = f c[t-1] + i g      h[t] = o tanh(c[t])
-    /// ```
+    /// The outputs of all rows of x, going on from `carry`.
+    pub(super) fn forward(&self, values: &[&[f32]], x: &Rows, carry: &mut Carry) -> (Rows, Vec<Unrolled>) {
+        let segments = x.segments.after(&self.directions[0].1.splice);
+        let timeline = Timeline::new(&segments);
+        let mut y = vec![0.0; segments.rows() * self.outputs()];
+        let mut all = Vec::new();
+        for (place, (direction, connection)) in self.directions.iter().enumerate() {
+            let [bias, weight] = connection.places.map(|place| values[place]);
+            let gates = connection.on(&x.segments).in_order(timeline.rows()).forward(&x.values, weight, bias);
+            let mut start = Carry::default();
+            let carry = if *direction == Direction::Forward { &mut *carry } else { &mut start };
+            let steps = timeline.steps(*direction);
+            let firsts = self.firsts(place, &timeline);
+            all.push(self.unroll(connection.feedback(values), (gates, &steps), (carry, &mut y, &firsts)));
+        }
+        (Rows { values: y, segments }, all)
+    }
+
+    /// The recursion over time, from z = x W + b: z[t] += h[t-1] U, then what [`Advance`] does.
     fn unroll(
         &self,
         feedback: &[f32],
-        (mut gates, lanes): (Vec<f32>, &Lanes),
-        (carry, (y, columns)): (&mut Carry, (&mut [f32], Columns)),
+        (mut gates, steps): (Vec<f32>, &[Step]),
+        (carry, y, firsts): (&mut Carry, &mut [f32], &[usize]),
     ) -> Unrolled {
         let (h, wide) = (self.cells, 4 * self.cells);
-        let weight = View::new(feedback, (h, wide), wide);
+        let feedback = Feedback::new(View::new(feedback, (h, wide), wide), steps.len());
         let mut cells = vec![0.0; gates.len() / 4];
-        let mut z = vec![0.0; lanes.count() * wide];
-        if carry.output.is_empty() {
-            *carry = Carry { output: vec![0.0; lanes.count() * h], cells: vec![0.0; lanes.count() * h] };
+        for (number, Step { now, past }) in steps.iter().enumerate() {
+            let here = &mut gates[now.start * wide..now.end * wide];
+            let (before, state) = cells_at(&mut cells, (past, now), h);
+            if number > 0 || carry.output.is_empty() {
+                feedback.add(View::listed(y, &firsts[past.clone()], h), here);
+                state[..before.len()].copy_from_slice(before);
+            } else {
+                feedback.add(View::new(&carry.output, (now.len(), h), h), here);
+                state.copy_from_slice(&carry.cells);
+            }
+            let output = (&mut *y, &firsts[now.clone()]);
+            vectorised(Advance { width: h, gates: here, cells: state, output });
         }
-        for step in 0..lanes.steps() {
-            let active = lanes.active(step);
-            for (lane, z) in z.chunks_exact_mut(wide).enumerate().take(active) {
-                z.copy_from_slice(row(&gates, lanes.row(lane, step), wide));
-            }
-            let before = View::new(&carry.output, (active, h), h);
-            multiply_add(ViewMut::new(&mut z, (active, wide), wide), before, weight);
-            for (lane, z) in z.chunks_exact_mut(wide).enumerate().take(active) {
-                let at = lanes.row(lane, step);
-                let (state, output) = (row_mut(&mut carry.cells, lane, h), row_mut(&mut carry.output, lane, h));
-                advance(z, state, output);
-                row_mut(&mut gates, at, wide).copy_from_slice(z);
-                row_mut(&mut cells, at, h).copy_from_slice(state);
-                y[columns.at(at)].copy_from_slice(output);
-            }
+        if let Some(Step { now, .. }) = steps.last() {
+            carry.cells = cells[now.start * h..now.end * h].to_vec();
+            carry.output = firsts[now.clone()].iter().flat_map(|&first| &y[first..first + h]).copied().collect();
         }
         Unrolled { gates, cells }
     }
@@ -135,198 +109,121 @@ impl Recurrent {
         (x, all, gradient): (&Rows, Vec<Unrolled>, &[f32]),
         (sums, mut by_x): (&mut [&mut [f32]], Option<&mut [f32]>),
     ) {
+        let timeline = Timeline::new(&x.segments.after(&self.directions[0].1.splice));
         for (place, ((direction, connection), unrolled)) in self.directions.iter().zip(all).enumerate() {
-            let lanes = Lanes::new(&x.segments.after(&connection.splice), *direction);
-            let by_y = (gradient, self.columns(place));
-            let (by_z, before) = self.roll_back(connection.feedback(values), (unrolled, &lanes), by_y);
-            connection.differentiate(x, &by_z, sums);
-            connection.differentiate_feedback(&before, &by_z, sums);
+            let [bias, weight] = connection.places;
+            let steps = timeline.steps(*direction);
+            let by_y = (gradient, &self.firsts(place, &timeline)[..]);
+            let (by_z, output) = self.roll_back(connection.feedback(values), (unrolled, &steps), by_y);
+            let affine = connection.on(&x.segments).in_order(timeline.rows());
+            affine.weight_gradient(&x.values, &by_z, sums[weight]);
+            affine.bias_gradient(&by_z, sums[bias]);
+            self.feedback_gradient(&steps, (&output, &by_z), connection.feedback_sum(sums));
             if let Some(by_x) = by_x.as_deref_mut() {
-                connection.back(values, (&x.segments, &by_z), by_x);
+                affine.input_gradient(values[weight], &by_z, by_x);
             }
         }
     }
 
-    /// dL/dz `[rows x 4 H]`, and h[t-1] `[rows x H]`: back-propagation through time (Werbos 1990).
-    ///
-    /// ```text
-    /// dh[t] += dz[t+1] U'      dc[t] = f[t+1] dc[t+1] + dh[t] o (1 - tanh(c[t])^2)
-    /// dz_i = dc g i (1 - i)   dz_f = dc c[t-1] f (1 - f)   dz_g = dc i (1 - g^2)   dz_o = dh tanh(c[t]) o (1 - o)
-    /// ```
+    /// dL/dz `[rows x 4 H]` and h `[rows x H]`: dh[t] = dy[t] + dz[t+1] U', then what [`Retreat`] does.
     fn roll_back(
         &self,
         feedback: &[f32],
-        (Unrolled { mut gates, cells }, lanes): (Unrolled, &Lanes),
-        (by_y, columns): (&[f32], Columns),
+        (Unrolled { mut gates, mut cells }, steps): (Unrolled, &[Step]),
+        (by_y, firsts): (&[f32], &[usize]),
     ) -> (Vec<f32>, Vec<f32>) {
         let (h, wide) = (self.cells, 4 * self.cells);
-        let turned = transposed(feedback, wide);
-        let weight = View::new(&turned, (wide, h), h);
-        let mut before = vec![0.0; cells.len()];
-        let mut z = vec![0.0; lanes.count() * wide];
-        let (mut by_h, mut by_c) = (vec![0.0; lanes.count() * h], vec![0.0; lanes.count() * h]);
-        let zeros = vec![0.0; h];
-        for step in (0..lanes.steps()).rev() {
-            let active = lanes.active(step);
-            for (lane, z) in z.chunks_exact_mut(wide).enumerate().take(active) {
-                let at = lanes.row(lane, step);
-                let by_h = row_mut(&mut by_h, lane, h);
-                by_h.iter_mut().zip(&by_y[columns.at(at)]).for_each(|(sum, value)| *sum += value);
-                let last = if step == 0 { &zeros } else { row(&cells, lanes.row(lane, step - 1), h) };
-                let states = States { now: row(&cells, at, h), before: last };
-                let gates = row_mut(&mut gates, at, wide);
-                if step + 1 < lanes.rows(lane) {
-                    states.output(gates, row_mut(&mut before, lanes.row(lane, step + 1), h));
-                }
-                states.retreat(gates, by_h, row_mut(&mut by_c, lane, h));
-                z.copy_from_slice(gates);
+        let feedback = Packed::new(View::new(feedback, (h, wide), wide).transposed());
+        let lanes = steps.iter().map(|step| step.now.len()).max().unwrap_or(0);
+        let (mut by_h, mut by_c) = (vec![0.0; lanes * h], vec![0.0; lanes * h]);
+        let (mut output, zeros) = (vec![0.0; cells.len()], vec![0.0; h]);
+        let mut later = Step { now: 0..0, past: 0..0 };
+        for step in steps.iter().rev() {
+            let Step { now, past } = step;
+            let by_h = &mut by_h[..now.len() * h];
+            for (by_h, &first) in by_h.chunks_exact_mut(h).zip(&firsts[now.clone()]) {
+                by_h.copy_from_slice(&by_y[first..first + h]);
             }
-            by_h[..active * h].fill(0.0);
-            multiply_add(ViewMut::new(&mut by_h, (active, h), h), View::new(&z, (active, wide), wide), weight);
+            let follow = later.past.len();
+            let by_later = View::new(&gates[later.now.start * wide..], (follow, wide), wide);
+            feedback.multiply_add(ViewMut::new(by_h, (follow, h), h), by_later);
+            let (past, cells) = cells_at(&mut cells, (past, now), h);
+            vectorised(Retreat {
+                width: h,
+                gates: &mut gates[now.start * wide..now.end * wide],
+                cells,
+                past,
+                by_output: by_h,
+                by_cells: &mut by_c[..now.len() * h],
+                output: &mut output[now.start * h..now.end * h],
+                zeros: &zeros,
+            });
+            later = step.clone();
         }
-        (gates, before)
+        (gates, output)
+    }
+
+    /// dL/dU = sum over rows of h[t-1]' dL/dz[t], added to `sum`.
+    fn feedback_gradient(&self, steps: &[Step], (output, by_z): (&[f32], &[f32]), sum: &mut [f32]) {
+        let (h, wide) = (self.cells, 4 * self.cells);
+        let before: Vec<usize> = steps.iter().flat_map(|step| step.past.clone()).map(|place| place * h).collect();
+        let after = steps.iter().flat_map(|step| step.now.clone().take(step.past.len()));
+        let after: Vec<usize> = after.map(|place| place * wide).collect();
+        let before = View::listed(output, &before, h).transposed();
+        multiply_add(ViewMut::new(sum, (h, wide), wide), before, View::listed(by_z, &after, wide));
     }
 }
 
-/// One step of one utterance, in place: `z` becomes the gates, `c` the new cells, `h` the new output.
-fn advance(z: &mut [f32], c: &mut [f32], h: &mut [f32]) {
-    let n = c.len();
-    let (sigmoids, rest) = z.split_at_mut(2 * n);
-    let (g, o) = rest.split_at_mut(n);
-    sigmoids.iter_mut().for_each(|z| *z = sigmoid(*z));
-    g.iter_mut().for_each(|z| *z = tanh(*z));
-    o.iter_mut().for_each(|z| *z = sigmoid(*z));
-    let (i, f) = sigmoids.split_at(n);
-    for at in 0..n {
-        c[at] = f[at] * c[at] + i[at] * g[at];
-    }
-    for at in 0..n {
-        h[at] = o[at] * tanh(c[at]);
-    }
-}
-
-/// The cells at one row of one utterance.
-struct States<'a> {
-    /// c[t].
-    now: &'a [f32],
-    /// c[t-1].
-    before: &'a [f32],
-}
-
-impl States<'_> {
-    /// h[t], the same as in the forward.
-    fn output(&self, gates: &[f32], h: &mut [f32]) {
-        let o = &gates[3 * h.len()..];
-        h.iter_mut().zip(o).zip(self.now).for_each(|((h, o), &c)| *h = o * tanh(c));
-    }
-
-    /// The backward of [`advance`], in place: `gates` become dL/dz, `by_c`, dL/dc by what follows, that by what went before.
-    fn retreat(&self, gates: &mut [f32], by_h: &[f32], by_c: &mut [f32]) {
-        let n = by_h.len();
-        let (i, rest) = gates.split_at_mut(n);
-        let (f, rest) = rest.split_at_mut(n);
-        let (g, o) = rest.split_at_mut(n);
-        let (now, before, by_c) = (&self.now[..n], &self.before[..n], &mut by_c[..n]);
-        for at in 0..n {
-            let top = tanh(now[at]);
-            let by_cell = by_c[at] + by_h[at] * o[at] * (1.0 - top * top);
-            let (input, forget, candidate) = (i[at], f[at], g[at]);
-            i[at] = by_cell * candidate * input * (1.0 - input);
-            f[at] = by_cell * before[at] * forget * (1.0 - forget);
-            g[at] = by_cell * input * (1.0 - candidate * candidate);
-            o[at] = by_h[at] * top * o[at] * (1.0 - o[at]);
-            by_c[at] = by_cell * forget;
-        }
+/// c at the `past` places, and at those of `now` to change: neither begins before the other ends.
+fn cells_at<'a>(
+    cells: &'a mut [f32],
+    (past, now): (&std::ops::Range<usize>, &std::ops::Range<usize>),
+    width: usize,
+) -> (&'a [f32], &'a mut [f32]) {
+    let (count, lanes) = (past.len() * width, now.len() * width);
+    if past.start < now.start {
+        let (low, high) = cells.split_at_mut(now.start * width);
+        (&low[past.start * width..][..count], &mut high[..lanes])
+    } else {
+        let (low, high) = cells.split_at_mut(now.end * width);
+        let past = if count == 0 { &[] } else { &high[(past.start - now.end) * width..][..count] };
+        (past, &mut low[now.start * width..])
     }
 }
 
-/// The utterances of a batch side by side, the longest first, so that those that still have a row at a step come first.
-struct Lanes {
-    /// First row and number of rows of each.
-    lanes: Vec<(usize, usize)>,
-    direction: Direction,
+/// The weights U of a layer's own last output.
+enum Feedback<'a> {
+    Plain(View<'a>),
+    Packed(Packed),
 }
 
-impl Lanes {
-    fn new(segments: &Segments, direction: Direction) -> Self {
-        let mut lanes: Vec<(usize, usize)> = segments.iter().filter(|lane| lane.1 > 0).collect();
-        lanes.sort_by_key(|lane| std::cmp::Reverse(lane.1));
-        Self { lanes, direction }
+impl<'a> Feedback<'a> {
+    /// Steps from which on it is worth while to bring U into the order in which it is read.
+    const LONG: usize = 8;
+
+    fn new(weight: View<'a>, steps: usize) -> Self {
+        if steps < Self::LONG { Self::Plain(weight) } else { Self::Packed(Packed::new(weight)) }
     }
 
-    fn count(&self) -> usize {
-        self.lanes.len()
-    }
-
-    /// Rows of a lane.
-    fn rows(&self, lane: usize) -> usize {
-        self.lanes[lane].1
-    }
-
-    /// Steps until all have ended.
-    fn steps(&self) -> usize {
-        self.lanes.first().map_or(0, |lane| lane.1)
-    }
-
-    /// How many have a row at this step.
-    fn active(&self, step: usize) -> usize {
-        self.lanes.partition_point(|lane| lane.1 > step)
-    }
-
-    /// The row that a lane is at.
-    fn row(&self, lane: usize, step: usize) -> usize {
-        let (first, rows) = self.lanes[lane];
-        match self.direction {
-            Direction::Forward => first + step,
-            Direction::Backward => first + rows - 1 - step,
-        }
-    }
-}
-
-/// Neighbouring columns of a matrix.
-#[derive(Debug, Clone, Copy)]
-struct Columns {
-    first: usize,
-    count: usize,
-    /// All columns of the matrix.
-    of: usize,
-}
-
-impl Columns {
-    /// Where their values of a row lie.
-    fn at(self, row: usize) -> Range<usize> {
-        let first = row * self.of + self.first;
-        first..first + self.count
-    }
-}
-
-fn row(values: &[f32], row: usize, cols: usize) -> &[f32] {
-    &values[row * cols..(row + 1) * cols]
-}
-
-fn row_mut(values: &mut [f32], row: usize, cols: usize) -> &mut [f32] {
-    &mut values[row * cols..(row + 1) * cols]
-}
-
-/// A matrix of `cols` columns turned, in tiles that stay in the nearest cache.
-fn transposed(values: &[f32], cols: usize) -> Vec<f32> {
-    const TILE: usize = 16;
-    let rows = values.len() / cols;
-    let mut turned = vec![0.0; values.len()];
-    for first in (0..rows).step_by(TILE) {
-        for col in 0..cols {
-            for row in first..rows.min(first + TILE) {
-                turned[col * rows + row] = values[row * cols + col];
+    /// Adds h U to the first rows of z, for as many as h has.
+    fn add(&self, h: View<'_>, z: &mut [f32]) {
+        match self {
+            Self::Plain(weight) => {
+                let wide = weight.cols();
+                multiply_add(ViewMut::new(z, (h.rows(), wide), wide), h, *weight);
+            }
+            Self::Packed(weight) => {
+                let wide = weight.cols();
+                weight.multiply_add(ViewMut::new(z, (h.rows(), wide), wide), h);
             }
         }
     }
-    turned
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::splice::Splice;
+    use crate::network::splice::{Segments, Splice};
     use crate::random::Random;
 
     fn draw(seed: u64, count: usize) -> Vec<f32> {
@@ -435,12 +332,5 @@ mod tests {
         let parts = [&x[..2], &x[2..2], &x[2..12], &x[12..]].map(|x| read(x, &mut carry)).concat();
         assert!(parts.iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-6) && parts.len() == whole.len());
         assert!((read(&x[12..], &mut Carry::default())[0] - whole[18]).abs() > 1e-3, "the test would see no carry");
-    }
-
-    #[test]
-    fn turning_moves_every_cell() {
-        let values: Vec<f32> = (0..21 * 34).map(|value| value as f32).collect();
-        let turned = transposed(&values, 34);
-        assert!((0..21).all(|row| (0..34).all(|col| turned[col * 21 + row] == values[row * 34 + col])));
     }
 }

@@ -214,7 +214,7 @@ impl Trainer {
             if found.is_finite() {
                 (learnt, in_a_row) = (learnt + 1, 0);
                 let progress = (self.epochs as f64 + index as f64 / plan.len() as f64) / self.config.epochs as f64;
-                pass.learning_rate = self.step(&found.by_parameter, progress)?;
+                pass.learning_rate = self.step(found.by_parameter, progress)?;
                 pass.tally.add(found.tally);
                 pass.left_out.extend(found.left_out);
                 continue;
@@ -232,9 +232,10 @@ impl Trainer {
     }
 
     /// A step against `gradient`; its learning rate.
-    fn step(&mut self, gradient: &[Vec<f32>], progress: f64) -> Result<f32> {
+    fn step(&mut self, mut gradient: Vec<Vec<f32>>, progress: f64) -> Result<f32> {
         let options = self.config.step_at(progress);
-        self.optimiser.step(&mut self.parameters, gradient, options);
+        self.network.settle(&mut self.parameters, &mut gradient);
+        self.optimiser.step(&mut self.parameters, &gradient, options);
         self.average.after_step(&self.parameters, self.optimiser.steps - 1);
         self.tell_network()?;
         Ok(options.learning_rate)
