@@ -26,7 +26,7 @@ use crate::learn::neural::{self, EpochReport, SequenceGoal, Trainer, TrainerConf
 use crate::metrics::EditCounts;
 use crate::network::Network;
 use crate::random::Random;
-use crate::symbols::{PdfId, SymbolId};
+use crate::symbols::PdfId;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
@@ -154,11 +154,7 @@ pub(super) fn train(
 impl Run<'_> {
     /// The name of the symbol that `pdf` belongs to.
     fn symbol_of(&self, pdf: PdfId) -> &str {
-        let owns = |symbol: &SymbolId| {
-            let first = self.spec.pdf(*symbol, 0).index();
-            (first..first + self.spec.topology(*symbol).states()).contains(&pdf.index())
-        };
-        self.spec.symbols().ids().find(owns).map_or("", |symbol| self.spec.symbols().name(symbol))
+        self.spec.symbols().name(self.spec.symbol_of(pdf))
     }
 
     /// The one-based `pass`.
@@ -262,8 +258,7 @@ impl Run<'_> {
             targets(tier, &self.spec, self.timing, frames)?.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
         }
         if let (Filler::Dead, Some(symbol)) = (filler, self.spec.symbols().get(&self.config.filler)) {
-            (0..self.spec.topology(symbol).states())
-                .for_each(|state| counts[self.spec.pdf(symbol, state).index()] = 0.0);
+            self.spec.pdfs_of(symbol).for_each(|pdf| counts[pdf.index()] = 0.0);
         }
         Priors::from_counts(&counts, PRIOR_FLOOR)
     }

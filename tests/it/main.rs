@@ -16,6 +16,7 @@ mod journey;
 mod posteriors;
 mod search;
 mod tagging;
+mod tied_graphs;
 #[cfg(feature = "neural")]
 mod toy;
 #[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only
