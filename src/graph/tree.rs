@@ -87,6 +87,16 @@ pub enum Units {
     Tied(Shared<Tree>),
 }
 
+impl Units {
+    /// Which neighbours matter, if any do.
+    pub fn kind(&self) -> Option<ContextKind> {
+        match self {
+            Self::Monophone => None,
+            Self::Tied(tree) => Some(tree.kind()),
+        }
+    }
+}
+
 /// Questions of all states, and the pdfs that they lead to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {

@@ -48,6 +48,21 @@ impl TreeConfig {
         require((1..=MOST_LEAVES).contains(&leaves), "leaves", leaves, "a whole number from 1 to 100000")?;
         require(least.is_finite() && least > 0.0, "min_frames", least, "a number above 0")
     }
+
+    /// Whether there are leaves enough for the states of `spec`.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when there are not; as [`TreeConfig::check`].
+    pub fn check_for(&self, spec: &GraphSpec) -> Result<()> {
+        self.check()?;
+        let states: usize = spec.symbols().ids().map(|symbol| spec.topology(symbol).states()).sum();
+        if self.leaves < states {
+            let (leaves, file) = (self.leaves, spec.path().display());
+            let reason = format!("leaves = {leaves}: expected at least {states}, one for each state of {file}");
+            return Err(Error::Other(reason));
+        }
+        Ok(())
+    }
 }
 
 /// More pdfs than any network has.
@@ -139,15 +154,9 @@ impl Likelihood {
 /// most likely, until there are enough leaves. Pauses, the graph's optional symbols, stay whole.
 ///
 /// # Errors
-/// As [`TreeConfig::check`]; [`Error::Other`] when the states alone are more than the leaves.
+/// As [`TreeConfig::check_for`].
 pub fn grow(config: &TreeConfig, spec: &GraphSpec, statistics: &ContextStatistics) -> Result<Tree> {
-    config.check()?;
-    let roots: usize = spec.symbols().ids().map(|symbol| spec.topology(symbol).states()).sum();
-    if config.leaves < roots {
-        let leaves = config.leaves;
-        let reason = format!("leaves = {leaves}: expected at least {roots}, one for each state of the graph file");
-        return Err(Error::Other(reason));
-    }
+    config.check_for(spec)?;
     let likelihood = Likelihood::new(&statistics.total());
     let questions = Questions::new(config.kind, (spec, statistics), &likelihood);
     let splitter = Splitter { config, questions: &questions, likelihood: &likelihood, dim: statistics.dim };

@@ -234,7 +234,7 @@ impl Run<'_> {
         for example in set {
             let Some(tier) = alignments.get(&example.name) else { continue };
             let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
-            let pdfs = targets(tier, &self.spec, self.timing, frames)?;
+            let pdfs = targets((tier, &example.words), &self.spec, (self.timing, frames))?;
             if pdfs.len() < frames {
                 progress(Event::Skipped { utterance: example.name.clone(), reason: "its alignment is empty".into() });
                 continue;
@@ -255,7 +255,8 @@ impl Run<'_> {
         let tiers = self.corpus.training.iter().filter_map(|example| Some((alignments.get(&example.name)?, example)));
         for (tier, example) in tiers {
             let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
-            targets(tier, &self.spec, self.timing, frames)?.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
+            let targets = targets((tier, &example.words), &self.spec, (self.timing, frames))?;
+            targets.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
         }
         if let (Filler::Dead, Some(symbol)) = (filler, self.spec.symbols().get(&self.config.filler)) {
             self.spec.pdfs_of(symbol).for_each(|pdf| counts[pdf.index()] = 0.0);

@@ -1,11 +1,13 @@
 //! The stages from manifests to a bundle. Each leaves a file in the work folder, and is not done again when it is there.
 //!
-//! `corpus -> Gaussian HMM by EM -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
+//! `corpus -> Gaussian HMM by EM -> tied states, if asked -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
 
 mod alignments;
 mod config;
+mod context;
 mod corpus;
 mod gaussian;
+mod gaussian_error;
 mod hybrid;
 mod sequences;
 mod start;
@@ -142,7 +144,7 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
 /// `config` asks for; whatever makes training impossible.
 pub fn train(config: &TrainConfig, start: Option<&Bundle>, work: &Path, progress: &mut Progress<'_>) -> Result<Bundle> {
     if let Some(bundle) = start {
-        let spec = graph(&config.graph, &config.filler)?;
+        let spec = graph(&config.graph, &config.filler)?.with_units(bundle.graph.units().clone())?;
         start::check(config, &spec, bundle)?;
         claim((config, start), [&spec, &spec], work)?;
         let corpus = Corpus::load(config, start, work, progress)?;
@@ -153,9 +155,13 @@ pub fn train(config: &TrainConfig, start: Option<&Bundle>, work: &Path, progress
         return Err(Error::Other(reason.into()));
     };
     let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
+    if let Some(context) = &config.context {
+        [&align_spec, &spec].into_iter().try_for_each(|spec| context.check_for(spec))?;
+    }
     claim((config, None), [&align_spec, &spec], work)?;
     let mut corpus = Corpus::load(config, None, work, progress)?;
-    let first = gaussian::alignments(gmm, (&align_spec, &mut corpus), work, progress)?;
+    let (first, units) = gaussian::alignments((config, gmm), (&align_spec, &spec, &mut corpus), work, progress)?;
+    let spec = spec.with_units(units)?;
     hybrid::train(config, (spec, &corpus), (Start::Alignments(first), work), progress)
 }
 

@@ -91,7 +91,7 @@ fn pauses_and_rare_states_stay_whole() {
     // 350 frames of each state: no leaf can have 176 of them beside another such.
     assert_eq!(grown(60, 176.0, &world(50)).pdfs(), 12);
     let error = grow(&TreeConfig { leaves: 11, ..TreeConfig::default() }, &spec(), &statistics(&world(1))).unwrap_err();
-    assert_eq!(error.to_string(), "leaves = 11: expected at least 12, one for each state of the graph file");
+    assert_eq!(error.to_string(), "leaves = 11: expected at least 12, one for each state of graph.toml");
 }
 
 /// `log p` of frames under the Gaussian of their own mean and variance.
