@@ -18,6 +18,8 @@ mod search;
 mod tagging;
 mod tied_graphs;
 #[cfg(feature = "neural")]
+mod tied_model;
+#[cfg(feature = "neural")]
 mod toy;
 #[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only
 mod util;
