@@ -27,7 +27,7 @@ use crate::metrics::EditCounts;
 use crate::network::Network;
 use crate::parallel::in_order;
 use crate::random::Random;
-use crate::symbols::{PdfId, SymbolId};
+use crate::symbols::PdfId;
 use crate::timing::FrameTiming;
 
 /// Smallest share of frames that a prior stands for.
@@ -170,11 +170,7 @@ pub(super) fn train(
 impl Run<'_> {
     /// The name of the symbol that `pdf` belongs to.
     fn symbol_of(&self, pdf: PdfId) -> &str {
-        let owns = |symbol: &SymbolId| {
-            let first = self.spec.pdf(*symbol, 0).index();
-            (first..first + self.spec.topology(*symbol).states()).contains(&pdf.index())
-        };
-        self.spec.symbols().ids().find(owns).map_or("", |symbol| self.spec.symbols().name(symbol))
+        self.spec.symbols().name(self.spec.symbol_of(pdf))
     }
 
     /// The one-based `pass`.
@@ -204,7 +200,7 @@ impl Run<'_> {
         for example in set {
             let Some(tier) = alignments.get(&example.name) else { continue };
             let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
-            let pdfs = targets(tier, &self.spec, self.timing, frames)?;
+            let pdfs = targets((tier, &example.words), &self.spec, (self.timing, frames))?;
             if pdfs.len() < frames {
                 progress(Event::Skipped { utterance: example.name.clone(), reason: "its alignment is empty".into() });
                 continue;
@@ -225,12 +221,12 @@ impl Run<'_> {
         let tiers = self.corpus.training.iter().filter_map(|example| Some((alignments.get(&example.name)?, example)));
         for (tier, example) in tiers {
             let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
-            targets(tier, &self.spec, self.timing, frames)?.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
+            let targets = targets((tier, &example.words), &self.spec, (self.timing, frames))?;
+            targets.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
         }
         let symbol = self.config.filler.as_ref().and_then(|name| self.spec.symbols().get(name));
         if let (Filler::Dead, Some(symbol)) = (filler, symbol) {
-            (0..self.spec.topology(symbol).states())
-                .for_each(|state| counts[self.spec.pdf(symbol, state).index()] = 0.0);
+            self.spec.pdfs_of(symbol).for_each(|pdf| counts[pdf.index()] = 0.0);
         }
         Priors::from_counts(&counts, PRIOR_FLOOR)
     }

@@ -1,13 +1,15 @@
 //! The stages from manifests to a bundle. Each leaves a file in the work folder, and is not done again when it is there.
 //!
-//! `corpus -> Gaussian HMM by EM -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
+//! `corpus -> Gaussian HMM by EM -> tied states, if asked -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
 
 mod alignments;
 mod config;
+mod context;
 mod corpus;
 mod curves;
 mod draft;
 mod gaussian;
+mod gaussian_error;
 mod hybrid;
 mod log;
 mod phones;
@@ -175,7 +177,7 @@ pub fn train(
 /// All stages.
 fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress: &mut Progress<'_>) -> Result<Bundle> {
     if let Some(bundle) = start {
-        let spec = graph(&config.graph, &config.filler)?;
+        let spec = graph(&config.graph, &config.filler)?.with_units(bundle.graph.units().clone())?;
         start::check(config, &spec, bundle)?;
         claim((config, start), [&spec, &spec], (work, progress))?;
         let corpus = Corpus::load(config, start, work.folder, progress)?;
@@ -185,10 +187,14 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     let gmm = config.gmm.as_ref().ok_or_else(|| missing("[gmm] table makes the first alignment"))?;
     let ngram = config.ngram.as_ref().ok_or_else(|| missing("[ngram] table says what follows what"))?;
     let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
+    if let Some(context) = &config.context {
+        [&align_spec, &spec].into_iter().try_for_each(|spec| context.check_for(spec))?;
+    }
     claim((config, None), [&align_spec, &spec], (work, progress))?;
-    let mut corpus = Corpus::load(config, None, work.folder, progress)?;
-    let first = gaussian::alignments(gmm, (&align_spec, &mut corpus), work.folder, progress)?;
-    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), work.folder), progress)
+    let (mut corpus, folder) = (Corpus::load(config, None, work.folder, progress)?, work.folder);
+    let (first, units) = gaussian::alignments((config, gmm), (&align_spec, &spec, &mut corpus), folder, progress)?;
+    let spec = spec.with_units(units)?;
+    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), folder), progress)
 }
 
 /// Reads a graph file, which must have the `filler` phone if there is one.

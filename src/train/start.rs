@@ -27,6 +27,10 @@ pub(super) fn check(config: &TrainConfig, spec: &GraphSpec, bundle: &Bundle) -> 
         (description.features != config.features, "other features than [features]"),
         (description.network != config.network, "another network than [network]"),
         (graph.symbols() != spec.symbols(), "other phones than the graph file"),
+        (
+            config.context.is_some_and(|context| graph.units().kind() != Some(context.kind)),
+            "other contexts than [context]",
+        ),
         (graph.pdfs() != spec.pdfs() || graph.transitions() != spec.transitions(), "other states than the graph file"),
     ];
     match differs.iter().find(|(differs, _)| *differs) {

@@ -15,7 +15,7 @@ pub fn parts(model: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Phone error on the test speakers, percent, of the model in folder `model`.
-fn phone_error(dir: &Dir, model: &str) -> f64 {
+pub fn phone_error(dir: &Dir, model: &str) -> f64 {
     let ctm = dir.senone(&format!("decode --model {model} --format ctm")).arg(TOY.path("test.tsv")).ok().stdout;
     assert!(!ctm.contains(" SPN\n"), "the filler is no phone to hear:\n{ctm}");
     dir.write("test.ctm", ctm);
@@ -175,7 +175,7 @@ fn a_perceptron_with_three_states_a_phone_learns_too() {
 }
 
 /// Settings of the toy run up to its passes, without the Gaussian model, and with `more` in their place.
-fn settings_without_passes(dir: &Dir, more: &str) -> String {
+pub fn settings_without_passes(dir: &Dir, more: &str) -> String {
     let text = dir.read("train.toml");
     let (before, rest) = text.split_once("[gmm]").unwrap();
     let (_, rest) = rest.split_once("[features]").unwrap();
@@ -183,7 +183,7 @@ fn settings_without_passes(dir: &Dir, more: &str) -> String {
     format!("{before}[features]{middle}{more}\n[ngram]\norder = 2\n")
 }
 
-const SEQUENCES: &str = "[sequence]\ncriterion = \"mmi\"\nacoustic_scale = 0.8\nprior_scale = 0.3\n\
+pub const SEQUENCES: &str = "[sequence]\ncriterion = \"mmi\"\nacoustic_scale = 0.8\nprior_scale = 0.3\n\
     cross_entropy_share = 0.1\ntraining = { epochs = 4, batch_frames = 400, learning_rate = 2e-3, average_last = 2 }\n";
 
 /// The losses of the epochs of `stage` that training told of.

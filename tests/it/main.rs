@@ -21,6 +21,9 @@ mod own_data;
 mod posteriors;
 mod search;
 mod tagging;
+mod tied_graphs;
+#[cfg(feature = "neural")]
+mod tied_model;
 #[cfg(feature = "neural")]
 mod toy;
 mod training;
