@@ -207,7 +207,8 @@ impl Run<'_> {
             }
             let targets = pdfs.iter().map(|pdf| pdf.0).collect();
             let answer = neural::Answer { name: example.name.clone(), targets, transcript: None };
-            examples.push(neural::Example { frames: &example.frames, recording: None, answer });
+            let recording = example.again.as_ref().map(|again| again as &dyn neural::Recording);
+            examples.push(neural::Example { frames: &example.frames, recording, answer });
         }
         match &stage.transcripts {
             Some(ngram) => self.with_transcripts(examples, (set, ngram), progress),

@@ -17,6 +17,7 @@ mod sequences;
 mod sets;
 mod stage;
 mod start;
+mod store;
 mod transcripts;
 mod tune;
 mod work;
@@ -33,6 +34,7 @@ pub use config::{
 pub use corpus::{Corpus, DEVELOPMENT, Example};
 pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;
+pub use store::Again;
 pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Tuned, tune};
 pub use work::{Earlier, Work};
