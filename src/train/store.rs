@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::config::TrainConfig;
-use super::{Event, Progress};
+use super::{Event, Progress, context, gaussian};
 use crate::audio::{Audio, Clip, read_clips};
 use crate::bundle::Bundle;
 use crate::data::archive::{Archive, Draft};
@@ -118,9 +118,11 @@ pub(super) fn hear(
     Ok(taken((run, sources), (Archive::open(&path)?, about), gaussian))
 }
 
-/// Whether the Gaussian model is still to be made.
+/// Whether the Gaussian model, or the tree that ties states by its features, is still to be made.
 fn wants_gaussian((config, start): Run<'_>, work: &Path) -> bool {
-    config.gmm.is_some() && start.is_none() && !work.join(super::gaussian::ALIGNMENT).exists()
+    let is_there = |name: &str| work.join(name).exists();
+    let done = is_there(gaussian::ALIGNMENT) && (config.context.is_none() || is_there(context::TREE));
+    config.gmm.is_some() && start.is_none() && !done
 }
 
 /// Whether some epoch changes recordings.
