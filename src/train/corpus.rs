@@ -96,7 +96,8 @@ impl Corpus {
         if training.is_empty() {
             return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
         }
-        let gmm = gmm_features(config, start);
+        let has_gaussian = training.iter().any(|example| example.gmm_frames.rows() > 0);
+        let gmm = gmm_features(config, start).filter(|_| has_gaussian);
         let gmm = gmm.map(|config| Normaliser::new(config, &training));
         for set in [&mut training, &mut development] {
             gmm.iter().try_for_each(|gmm| gmm.apply(set))?;
