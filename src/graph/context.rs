@@ -94,10 +94,10 @@ impl<'a> Contexts<'a> {
     fn rights(&self, link: &Link) -> [Option<Neighbour>; 2] {
         let to = self.plain.segments[link.to].symbol;
         match (self.tree.kind(), self.plain.segments[link.from].place) {
+            (ContextKind::Triphone, _) | (ContextKind::WordInternalTriphone, Place::Inside) => [Some(Some(to)), None],
             (ContextKind::LeftBiphone, _) | (_, Place::Last) => [Some(None), None],
-            (_, Place::Inside) => [Some(Some(to)), None],
-            (_, Place::Open) if self.spec.optional().contains(&to) => [Some(None), None],
-            (_, Place::Open) => [Some(None), Some(Some(to))],
+            _ if self.spec.optional().contains(&to) => [Some(None), None],
+            _ => [Some(None), Some(Some(to))],
         }
     }
 

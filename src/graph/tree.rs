@@ -22,22 +22,28 @@ pub enum ContextKind {
     LeftBiphone,
     /// The symbol before, and inside a word also the symbol after. A graph without words lets a word end after every symbol.
     WordInternalTriphone,
+    /// The symbol before and the symbol after, across words too: the finest, and the largest graphs.
+    Triphone,
 }
 
 impl ContextKind {
+    /// Every kind, from the smallest graphs to the largest.
+    pub const ALL: [Self; 3] = [Self::LeftBiphone, Self::WordInternalTriphone, Self::Triphone];
+
     /// As files spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::LeftBiphone => "left-biphone",
             Self::WordInternalTriphone => "word-internal-triphone",
+            Self::Triphone => "triphone",
         }
     }
 }
 
 /// What stands beside a symbol.
 ///
-/// To the left, `None` is the beginning of the utterance. To the right it is the end of a word, behind which nothing is known;
-/// a left-biphone tree never asks.
+/// `None` is the edge of the utterance; to the right of word-internal triphones it is the end of a word, behind which nothing is
+/// known. A left-biphone tree never asks to the right.
 pub type Neighbour = Option<SymbolId>;
 
 /// The neighbours of a symbol.

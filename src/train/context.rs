@@ -32,6 +32,7 @@ pub(super) fn contexts(
 ) -> Result<Vec<Context>> {
     let last = match kind {
         Some(ContextKind::WordInternalTriphone) => word_ends(symbols, words, spec)?,
+        Some(ContextKind::Triphone) => vec![false; symbols.len()],
         _ => vec![true; symbols.len()],
     };
     let left = |place: usize| place.checked_sub(1).map(|before| symbols[before]).filter(|_| kind.is_some());
@@ -162,6 +163,7 @@ mod tests {
         let (left, inside) = (Some(ContextKind::LeftBiphone), Some(ContextKind::WordInternalTriphone));
         assert_eq!(shown(None, "sil a b", "a b"), "-- -- --");
         assert_eq!(shown(left, "sil a b", "a b"), "-- sil- a-");
+        assert_eq!(shown(Some(ContextKind::Triphone), "sil a b", "a,b"), "-a silb a-");
         assert_eq!(shown(inside, "sil a b c sil a", "a b,c,a"), "-- silb a- b- c- sil-");
         assert_eq!(shown(inside, "a b c a", "a|a b,b c|c a"), "-b a- ba c-");
     }

@@ -90,7 +90,6 @@ fn expected(tree: &Tree, (spec, graph): (&GraphSpec, &Graph), frames: usize, end
                 let symbol = symbols[segment];
                 let left: Neighbour = segment.checked_sub(1).map(|before| symbols[before]);
                 let right = symbols.get(segment + 1).copied().filter(|_| !last[segment]);
-                let right = right.filter(|_| tree.kind() == ContextKind::WordInternalTriphone);
                 let first = spec.pdfs_of(symbol).next().unwrap().index();
                 let state = graph.state(way[at]).pdf.index() - first;
                 (symbol, tree.pdf(symbol, state, Context { left, right }), begins(graph, &way, at))
@@ -157,7 +156,7 @@ fn slots() -> Vec<Slot> {
         word: Some(WordId(word)),
         alternatives: alternatives.iter().map(|text| ids(&spec, text)).collect(),
     };
-    [(0, &["a b", "d"] as &[&str]), (1, &["b b a"])].map(slot).to_vec()
+    [(0, &["a b", "d"] as &[&str]), (1, &["b b"])].map(slot).to_vec()
 }
 
 /// Without words nothing is known to the right; left-biphones do not care.
@@ -165,10 +164,20 @@ fn none_ends(symbols: &[SymbolId], _: &[bool]) -> Vec<Vec<bool>> {
     vec![vec![true; symbols.len()]]
 }
 
+/// Words do not matter: to the right is what comes next.
+fn all_go_on(symbols: &[SymbolId], _: &[bool]) -> Vec<Vec<bool>> {
+    vec![vec![false; symbols.len()]]
+}
+
 #[test]
-fn left_biphones_are_the_monophones_among_their_neighbours() {
+fn tied_states_are_the_monophones_among_their_neighbours() {
+    check_without_words(ContextKind::LeftBiphone, &none_ends);
+    check_without_words(ContextKind::Triphone, &all_go_on);
+}
+
+fn check_without_words(kind: ContextKind, endings: &Endings<'_>) {
     let plain = spec();
-    for tree in trees(ContextKind::LeftBiphone) {
+    for tree in trees(kind) {
         let tied = tied(&tree);
         assert_eq!((tied.pdfs(), tied.transitions()), (tree.pdfs(), plain.transitions()));
         let lm = (&ngram(3), 0.7);
@@ -182,7 +191,7 @@ fn left_biphones_are_the_monophones_among_their_neighbours() {
             assert_eq!(graph.pdfs(), tree.pdfs());
             let mut compared = 0;
             for frames in 1..=6 {
-                let all = expected(&tree, (&plain, &mono), frames, &none_ends);
+                let all = expected(&tree, (&plain, &mono), frames, endings);
                 assert_same(&ways(&tied, &graph, frames), &all, what);
                 compared += all.len();
             }
@@ -201,9 +210,9 @@ fn triphones_see_the_right_neighbour_inside_words() {
             vec![symbols.iter().zip(carries).map(|(symbol, carries)| *carries || pause(symbol)).collect()]
         };
         let (mono, graph) = (plain.transcript_of(&slots()).unwrap(), tied.transcript_of(&slots()).unwrap());
-        for frames in 4..=9 {
+        for frames in 4..=8 {
             let all = expected(&tree, (&plain, &mono), frames, &by_words);
-            assert!(all.len() > 1);
+            assert!(!all.is_empty());
             assert_same(&ways(&tied, &graph, frames), &all, "transcript");
         }
     }
@@ -231,7 +240,7 @@ fn a_word_may_end_after_any_symbol_of_a_graph_without_words() {
             (plain.compile_with(Some(lm)).unwrap(), tied.compile_with(Some(lm)).unwrap()),
         ];
         for (mono, graph) in pairs {
-            for frames in 1..=5 {
+            for frames in 1..=4 {
                 let all = expected(&tree, (&plain, &mono), frames, &any);
                 assert_same(&ways(&tied, &graph, frames), &all, "no words");
             }
@@ -244,7 +253,7 @@ fn a_tree_with_a_leaf_a_state_is_the_monophone_graph() {
     let plain = spec();
     let leaf = |symbol| vec![vec![Step::Leaf]; plain.topology(symbol).states()];
     let states: Vec<_> = plain.symbols().ids().map(leaf).collect();
-    for kind in [ContextKind::LeftBiphone, ContextKind::WordInternalTriphone] {
+    for kind in ContextKind::ALL {
         let tied = tied(&Tree::new(kind, plain.symbols(), vec![], &states).unwrap());
         let lm = ngram(3);
         let parts = |spec: &GraphSpec| {

@@ -13,7 +13,7 @@
 //!       pdf 2
 //! ```
 //!
-//! A set holds symbols, and after `edge` also the edge: of the utterance to the left, of the word to the right. Every state of
+//! A set holds symbols, and after `edge` also the edge of the utterance, or of the word. Every state of
 //! every symbol follows, in the order of the graph file: a question with all of its yes and all of its no, or a pdf. Here the
 //! first state of AA has pdf 0 after a nasal, pdf 1 after silence, pdf 2 after anything else. Indentation is for the eye.
 
@@ -130,9 +130,8 @@ impl Reader {
     }
 
     fn context(&mut self, kind: &str) -> Reason<()> {
-        let kinds = [ContextKind::LeftBiphone, ContextKind::WordInternalTriphone];
-        let unknown = || format!("context {kind}: expected left-biphone or word-internal-triphone");
-        self.tree.kind = kinds.into_iter().find(|known| known.name() == kind).ok_or_else(unknown)?;
+        let unknown = || format!("context {kind}: expected {}", ContextKind::ALL.map(ContextKind::name).join(" or "));
+        self.tree.kind = ContextKind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(unknown)?;
         Ok(())
     }
 
@@ -232,7 +231,9 @@ mod tests {
             changed("tree 1", "tree 2"),
             "tree.txt:1: expected `senone-tree 1`, the form that this version reads"
         );
-        assert!(changed("left-biphone", "triphone").starts_with("tree.txt:2: context triphone: expected left-"));
+        assert!(
+            changed("left-biphone", "biphone").starts_with("tree.txt:2: context biphone: expected left-biphone or ")
+        );
         assert!(changed("set 1 inner b", "set 1 inner zz").starts_with("tree.txt:4: no symbol \"zz\""));
         assert!(changed("set 1 inner b", "set 2 inner b").starts_with("tree.txt:4: set 2: expected set 1"));
         assert!(changed("set 1 inner b", "set 1 inner").starts_with("tree.txt:4: inner: expected"));

@@ -18,13 +18,13 @@ impl Questions {
     pub fn new(kind: ContextKind, data: (&GraphSpec, &ContextStatistics), likelihood: &Likelihood) -> Self {
         let sides = match kind {
             ContextKind::LeftBiphone => &[Side::Left][..],
-            ContextKind::WordInternalTriphone => &[Side::Left, Side::Right],
+            ContextKind::WordInternalTriphone | ContextKind::Triphone => &[Side::Left, Side::Right],
         };
         let mut questions = Self { sets: vec![], sides: vec![] };
         for &side in sides {
             let alone = std::iter::once(None).chain(data.0.symbols().ids().map(Some)).map(|one| vec![one]);
             let sets: Vec<usize> =
-                alone.chain(clusters(side, data, likelihood)).map(|set| questions.number(set)).collect();
+                alone.chain(clusters((side, kind), data, likelihood)).map(|set| questions.number(set)).collect();
             questions.sides.push((side, sets));
         }
         questions
@@ -53,10 +53,10 @@ impl Questions {
 /// of one to the right.
 ///
 /// Bottom up: of all pairs of clusters the two whose union loses least, `L(a) + L(b) - L(a and b)`, become one, until all are
-/// one; each union but the last is a set. Symbols without frames are in none. The beginning of an utterance goes with the first
-/// pause.
+/// one; each union but the last is a set. Symbols without frames are in none. The edge of an utterance goes with the first pause;
+/// the end of a word does not.
 fn clusters(
-    side: Side,
+    (side, kind): (Side, ContextKind),
     (spec, statistics): (&GraphSpec, &ContextStatistics),
     likelihood: &Likelihood,
 ) -> Vec<Vec<Neighbour>> {
@@ -67,7 +67,7 @@ fn clusters(
     let heard = spec.symbols().ids().map(|symbol| (vec![Some(symbol)], border(symbol)));
     let mut open: Vec<(Vec<Neighbour>, Moments)> = heard.filter(|(_, frames)| frames.count > 0.0).collect();
     let mut sets = vec![];
-    let pause = spec.optional().first().copied().filter(|_| side == Side::Left);
+    let pause = spec.optional().first().copied().filter(|_| side == Side::Left || kind == ContextKind::Triphone);
     if let Some((quiet, _)) = open.iter_mut().find(|(set, _)| pause.is_some() && set[0] == pause) {
         quiet.push(None);
         sets.push(quiet.clone());
