@@ -135,7 +135,7 @@ impl Recurrent {
         let feedback = Packed::new(View::new(feedback, (h, wide), wide).transposed());
         let lanes = steps.iter().map(|step| step.now.len()).max().unwrap_or(0);
         let (mut by_h, mut by_c) = (vec![0.0; lanes * h], vec![0.0; lanes * h]);
-        let (mut output, zeros) = (vec![0.0; cells.len()], vec![0.0; h]);
+        let (mut output, zeros, mut spare) = (vec![0.0; cells.len()], vec![0.0; h], vec![0.0; 2 * h]);
         let mut later = Step { now: 0..0, past: 0..0 };
         for step in steps.iter().rev() {
             let Step { now, past } = step;
@@ -156,6 +156,7 @@ impl Recurrent {
                 by_cells: &mut by_c[..now.len() * h],
                 output: &mut output[now.start * h..now.end * h],
                 zeros: &zeros,
+                spare: &mut spare,
             });
             later = step.clone();
         }

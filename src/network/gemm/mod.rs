@@ -12,10 +12,10 @@ use std::ops::Range;
 use kernel::{Kernel, Tile};
 pub(super) use kernel::{Loop, fused, vectorised};
 
-/// Products over so many k at once: the rows of a tile then stay in the nearest cache.
-const DEPTH: usize = 256;
+/// Products over at most so many k at once: the rows of a tile then stay in the nearest cache.
+const DEPTH: usize = 384;
 /// Columns of b that are packed at once: with [`DEPTH`], a part of the second cache.
-const COLS: usize = 384;
+const COLS: usize = 288;
 
 /// Where the lines of a view begin.
 #[derive(Clone, Copy)]
@@ -159,9 +159,10 @@ impl Packed {
     }
 
     fn by(kernel: &Kernel, b: View<'_>) -> Self {
-        let mut values = Vec::new();
-        for depth in blocks(b.rows(), DEPTH) {
-            pack(kernel, b, (&depth, &(0..b.cols())), &mut values);
+        let mut values = Vec::with_capacity(b.rows() * b.cols().next_multiple_of(kernel.lanes));
+        let mut block = Vec::new();
+        for depth in even_blocks(b.rows(), DEPTH) {
+            values.extend_from_slice(pack(kernel, b, (&depth, &(0..b.cols())), &mut block));
         }
         Self { values, rows: b.rows(), cols: b.cols() }
     }
@@ -219,7 +220,7 @@ impl Product<'_> {
             return;
         }
         SCRATCH.with_borrow_mut(|scratch| {
-            for depth in blocks(self.a.cols(), DEPTH) {
+            for depth in even_blocks(self.a.cols(), DEPTH) {
                 let start = if depth.start == 0 { start } else { Start::Output };
                 for cols in blocks(out.cols, COLS) {
                     self.block(&mut out, (start, &depth, &cols), scratch);
@@ -285,8 +286,14 @@ impl Product<'_> {
             }
             return (self.a.data, 1);
         }
-        turned.clear();
-        depth.clone().for_each(|k| turned.extend_from_slice(self.a.line(k, rows)));
+        turned.resize(depth.len() * rows.len(), 0.0);
+        if rows.len() == 8 {
+            let lines = depth.clone().map(|k| self.a.line(k, rows).first_chunk().expect("eight values"));
+            turned.as_chunks_mut::<8>().0.iter_mut().zip(lines).for_each(|(cells, line)| *cells = *line);
+        } else {
+            let cells = turned.chunks_exact_mut(rows.len());
+            cells.zip(depth.clone()).for_each(|(cells, k)| cells.copy_from_slice(self.a.line(k, rows)));
+        }
         (0..rows.len()).for_each(|place| firsts[place] = place);
         (turned, rows.len())
     }
@@ -308,11 +315,7 @@ impl Product<'_> {
             {
                 Panels::Plain(&data[depth.start * stride + cols.start..], stride)
             }
-            Right::Plain(b) => {
-                packed.clear();
-                pack(self.kernel, b, (depth, cols), packed);
-                Panels::Packed(packed)
-            }
+            Right::Plain(b) => Panels::Packed(pack(self.kernel, b, (depth, cols), packed)),
         }
     }
 }
@@ -337,33 +340,51 @@ impl Panels<'_> {
     }
 }
 
-/// Appends the panels of part of b: for each its rows one after another, the last panel filled up with zeros.
-fn pack(kernel: &Kernel, b: View<'_>, (depth, cols): (&Range<usize>, &Range<usize>), packed: &mut Vec<f32>) {
+/// The panels of part of b: for each its rows one after another, the last panel filled up with zeros. They are written over
+/// what `packed` had, and are given back.
+fn pack<'p>(
+    kernel: &Kernel,
+    b: View<'_>,
+    (depth, cols): (&Range<usize>, &Range<usize>),
+    packed: &'p mut Vec<f32>,
+) -> &'p mut [f32] {
+    let count = depth.len() * cols.len().next_multiple_of(kernel.lanes);
+    if packed.len() < count {
+        packed.resize(count, 0.0);
+    }
+    let mut rest = &mut packed[..count];
     for first in cols.clone().step_by(kernel.cols()) {
         let panel = first..cols.end.min(first + kernel.cols());
         let whole = panel.len().next_multiple_of(kernel.lanes);
+        let cells;
+        (cells, rest) = rest.split_at_mut(depth.len() * whole);
         if b.turned {
-            pack_turned(b, (depth, &panel, whole), packed);
-            continue;
+            pack_turned(b, (depth, &panel), (cells, whole));
+        } else {
+            cells.chunks_exact_mut(whole).zip(depth.clone()).for_each(|(cells, k)| copy(b.line(k, &panel), cells));
         }
-        for k in depth.clone() {
-            packed.extend_from_slice(b.line(k, &panel));
-            packed.resize(packed.len() + whole - panel.len(), 0.0);
-        }
+    }
+    &mut packed[..count]
+}
+
+/// Copies a few values, and fills up with zeros.
+fn copy(from: &[f32], to: &mut [f32]) {
+    let ((from_blocks, from), (to_blocks, to)) = (from.as_chunks::<8>(), to.as_chunks_mut::<8>());
+    let (whole, last) = to_blocks.split_at_mut(from_blocks.len());
+    whole.iter_mut().zip(from_blocks).for_each(|(to, from)| *to = *from);
+    for (at, to) in last.as_flattened_mut().iter_mut().chain(to).enumerate() {
+        *to = from.get(at).copied().unwrap_or(0.0);
     }
 }
 
 /// One panel of a b whose columns are lines.
-fn pack_turned(
-    b: View<'_>,
-    (depth, panel, whole): (&Range<usize>, &Range<usize>, usize),
-    packed: &mut Vec<f32>,
-) {
-    let begin = packed.len();
-    packed.resize(begin + depth.len() * whole, 0.0);
+fn pack_turned(b: View<'_>, (depth, panel): (&Range<usize>, &Range<usize>), (cells, whole): (&mut [f32], usize)) {
+    for place in panel.len()..whole {
+        cells[place..].iter_mut().step_by(whole).for_each(|cell| *cell = 0.0);
+    }
     for (place, col) in panel.clone().enumerate() {
-        let cells = packed[begin + place..].iter_mut().step_by(whole);
-        cells.zip(b.line(col, depth)).for_each(|(cell, &value)| *cell = value);
+        let column = cells[place..].iter_mut().step_by(whole);
+        column.zip(b.line(col, depth)).for_each(|(cell, &value)| *cell = value);
     }
 }
 
