@@ -90,6 +90,7 @@ pub(super) fn check_dropout(rate: f32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::{Directions, FrontEndConfig, HiddenNorm, StackConfig};
 
     fn parse(text: &str) -> std::result::Result<NetworkConfig, String> {
         toml::from_str(text).map_err(|error| error.to_string())
@@ -110,8 +111,29 @@ mod tests {
     }
 
     #[test]
+    fn layers_below_and_on_top_are_tables() {
+        let text = "kind = \"tdnn\"\nnormalisation = \"layer\"\n[front_end]\nchannels = [8]\n[recurrent]\ndirections = \"both\"";
+        let config = parse(text).unwrap();
+        let NetworkConfig::Tdnn(tdnn) = &config else { panic!("{config:?}") };
+        assert_eq!(tdnn.normalisation, HiddenNorm::Layer);
+        assert_eq!(tdnn.front_end, Some(FrontEndConfig { channels: vec![8], ..FrontEndConfig::default() }));
+        let both = StackConfig { directions: Directions::Both, ..StackConfig::default() };
+        assert_eq!(tdnn.recurrent, Some(both));
+        assert_eq!(parse(&toml::to_string(&config).unwrap()).unwrap(), config);
+        let plain = parse("kind = \"tdnn\"").unwrap();
+        assert_eq!(plain, NetworkConfig::default());
+        let refused = |text: &str| parse(&format!("kind = \"tdnn\"\n{text}")).unwrap().check().unwrap_err().to_string();
+        assert_eq!(refused("front_end.channels = []"), "channels = 0: expected 1 to 20 convolutions");
+        assert_eq!(refused("front_end.kernel_bands = 0"), "kernel_bands = 0: expected 1 to 15 bands");
+        assert_eq!(refused("recurrent.layers = 0"), "layers = 0: expected 1 to 99 layers");
+        assert!(parse("kind = \"tdnn\"\nnormalisation = \"group\"").unwrap_err().contains("group"));
+    }
+
+    #[test]
     fn unknown_keys_and_kinds_are_refused() {
         assert!(parse("kind = \"tdnn\"\nwidths = 3").unwrap_err().contains("widths"));
+        assert!(parse("kind = \"tdnn\"\nfront_end.filters = 3").unwrap_err().contains("filters"));
+        assert!(parse("kind = \"tdnn\"\nrecurrent.cells = 3").unwrap_err().contains("cells"));
         assert!(parse("kind = \"gru\"").unwrap_err().contains("gru"));
     }
 

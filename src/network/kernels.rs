@@ -29,7 +29,7 @@ pub(super) fn relu_renorm_gradient(x: &[f32], gradient: &mut [f32], cols: usize)
 }
 
 /// max(x, 0), but NaN stays NaN: a network gone astray must show it.
-fn rectify(x: f32) -> f32 {
+pub(super) fn rectify(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 

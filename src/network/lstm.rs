@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{SUBSAMPLING, WIDTH, check_dropout, within};
-use super::layers::{Connection, Dims, Layer};
+use super::connection::Connection;
+use super::layers::{Dims, Layer};
 use super::plan::Plan;
 use super::recurrent::{Direction, Recurrent};
 use super::splice::Splice;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Tensor, Var};
 
-use super::layers::Spec;
+use super::init::Spec;
 use super::operation::with_values;
 use super::refused;
 use crate::{Error, Result};

@@ -6,8 +6,9 @@
 //! of a direction lies in the order of time (`timeline`), so that a step's rows are neighbours and nothing is copied.
 
 use super::cells::{Advance, Retreat};
+use super::connection::Connection;
 use super::gemm::{Packed, View, ViewMut, multiply_add, vectorised};
-use super::layers::{Connection, Rows};
+use super::layers::Rows;
 pub(super) use super::timeline::Direction;
 use super::timeline::{Step, Timeline};
 

@@ -94,7 +94,7 @@ impl Case {
 }
 
 fn network() -> Network {
-    let shape = MlpConfig { left_frames: 1, right_frames: 1, widths: vec![5], subsampling: 1, dropout: 0.0 };
+    let shape = MlpConfig { left_frames: 1, right_frames: 1, widths: vec![5], dropout: 0.0, ..MlpConfig::default() };
     Network::new(&NetworkConfig::Mlp(shape), (2, 4), &Random::new(5)).unwrap()
 }
 

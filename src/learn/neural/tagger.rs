@@ -199,7 +199,7 @@ impl TaggerTrainer {
             let gradient = self.gradient(&examples, &kept, &random.fork(number as u64))?;
             tally.add(gradient.tally);
             let progress = (self.epochs as f64 + number as f64 / plan.len() as f64) / self.config.steps.epochs as f64;
-            self.step(&gradient, (progress, &examples))?;
+            self.step(gradient, (progress, &examples))?;
         }
         self.epochs += 1;
         self.remember();
@@ -326,7 +326,8 @@ impl TaggerTrainer {
     }
 
     /// A step against the `gradient` of `examples`; network, transitions and vectors are clipped as one.
-    fn step(&mut self, gradient: &Gradient, (progress, examples): (f64, &[&Tokens<'_>])) -> Result<()> {
+    fn step(&mut self, mut gradient: Gradient, (progress, examples): (f64, &[&Tokens<'_>])) -> Result<()> {
+        self.model.network.settle(&mut self.parameters, &mut gradient.by_parameter);
         let norm = norm(&gradient.by_parameter).hypot(norm(&[gradient.by_vector.values()]));
         if !(norm.is_finite() && gradient.tally.loss.is_finite()) {
             let names: Vec<&str> = examples.iter().map(|tokens| tokens.answer.name.as_str()).collect();

@@ -48,6 +48,7 @@ fn networks(dropout: f32) -> [NetworkConfig; 3] {
         dilations: vec![1],
         subsampling: 1,
         dropout,
+        ..TdnnConfig::default()
     };
     [NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm), NetworkConfig::Tdnn(tdnn)]
 }

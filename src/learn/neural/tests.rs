@@ -1,5 +1,5 @@
 use super::*;
-use crate::network::{MlpConfig, Network, NetworkConfig, TdnnConfig};
+use crate::network::{HiddenNorm, MlpConfig, Network, NetworkConfig, TdnnConfig};
 use crate::random::Random;
 use crate::{Error, Result};
 
@@ -35,6 +35,7 @@ fn network() -> Network {
         width: 12,
         bottleneck: 6,
         dilations: vec![1],
+        normalisation: HiddenNorm::Batch,
         dropout: 0.1,
         ..TdnnConfig::default()
     };
@@ -130,7 +131,14 @@ fn trainer_epoch(examples: &[Example<'_>]) -> Result<EpochReport> {
 
 #[test]
 fn an_mlp_learns_too() {
-    let shape = MlpConfig { left_frames: 1, right_frames: 1, widths: vec![16], subsampling: 3, dropout: 0.0 };
+    let shape = MlpConfig {
+        left_frames: 1,
+        right_frames: 1,
+        widths: vec![16],
+        subsampling: 3,
+        dropout: 0.0,
+        ..MlpConfig::default()
+    };
     let network = Network::new(&NetworkConfig::Mlp(shape), (PDFS, PDFS), &Random::new(5)).unwrap();
     let data = data(1);
     let mut trainer = Trainer::new(network, config(), 9).unwrap();

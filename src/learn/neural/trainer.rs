@@ -171,7 +171,7 @@ impl Trainer {
                 tally.add(found.tally);
                 left_out.extend(found.left_out);
                 let progress = (self.epochs as f64 + index as f64 / plan.len() as f64) / self.config.epochs as f64;
-                self.step(&found.by_parameter, progress)?;
+                self.step(found.by_parameter, progress)?;
                 continue;
             }
             in_a_row += 1;
@@ -186,8 +186,9 @@ impl Trainer {
     }
 
     /// A step against `gradient`.
-    fn step(&mut self, gradient: &[Vec<f32>], progress: f64) -> Result<()> {
-        self.optimiser.step(&mut self.parameters, gradient, self.config.step_at(progress));
+    fn step(&mut self, mut gradient: Vec<Vec<f32>>, progress: f64) -> Result<()> {
+        self.network.settle(&mut self.parameters, &mut gradient);
+        self.optimiser.step(&mut self.parameters, &gradient, self.config.step_at(progress));
         self.tell_network()
     }
 

@@ -124,6 +124,7 @@ impl NeuralSettings {
                 dilations: tdnn.dilations.clone(),
                 subsampling: 1,
                 dropout: *dropout,
+                ..TdnnConfig::default()
             })),
         }
     }
