@@ -10,7 +10,7 @@ use std::time::Instant;
 use senone::Result;
 use senone::matrix::Matrix;
 use senone::network::optimiser::{AdamW, StepOptions};
-use senone::network::{Criterion, LstmConfig, Network, NetworkConfig, TdnnConfig};
+use senone::network::{Criterion, HiddenNorm, LstmConfig, Network, NetworkConfig, TdnnConfig};
 use senone::random::Random;
 
 /// Rows are the cases: name, network, bands and pdfs, utterances and frames of each, work.
@@ -28,7 +28,7 @@ const CASES: [(&str, Shape, (usize, usize), (usize, usize), Work); 7] = [
 enum Shape {
     /// 4 layers of 320 cells in each direction.
     Bilstm,
-    /// 7 plain layers of 512 that each splice 3 rows, dilations 1, 1, 2, 2, 3, 3, 3.
+    /// 7 plain layers of 512 that each splice 3 rows and normalise by batch, dilations 1, 1, 2, 2, 3, 3, 3.
     Tdnn,
     /// As in `models/en`.
     Shipped,
@@ -56,7 +56,9 @@ impl Shape {
                 bottleneck: 0,
                 dilations: vec![1, 2, 2, 3, 3, 3],
                 subsampling: 1,
+                normalisation: HiddenNorm::Batch,
                 dropout: 0.0,
+                ..TdnnConfig::default()
             }),
             Self::Shipped => NetworkConfig::Tdnn(TdnnConfig {
                 input_context_frames: 2,
@@ -66,6 +68,7 @@ impl Shape {
                 dilations: vec![1, 1, 1, 2, 2, 2, 3, 3],
                 subsampling: 3,
                 dropout: 0.15,
+                ..TdnnConfig::default()
             }),
         }
     }

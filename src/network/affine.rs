@@ -1,5 +1,6 @@
 //! Affine layers over spliced rows, forward and backward, as products on the rows where they lie.
 
+use super::buffers::Buffer;
 use super::gemm::{Start, View, ViewMut, multiply, multiply_add};
 use super::splice::{Segments, Splice};
 
@@ -30,9 +31,9 @@ impl<'a> Affine<'a> {
     }
 
     /// y, from x, W and b.
-    pub(super) fn forward(&self, x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+    pub(super) fn forward(&self, x: &[f32], weight: &[f32], bias: &[f32]) -> Buffer {
         let (inputs, outputs) = (self.inputs, self.outputs);
-        let mut y = vec![0.0; self.firsts.len() * outputs];
+        let mut y = Buffer::any(self.firsts.len() * outputs);
         if y.is_empty() {
             return y;
         }

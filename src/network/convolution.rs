@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::buffers::Buffer;
 use super::gemm::{Start, View, ViewMut, multiply, multiply_add};
 use super::init::{First, Spec};
 use super::layers::{Part, Product, Rows};
@@ -134,7 +135,7 @@ impl Product for Convolution {
     fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows {
         let ([bias, weight], Shape { channels, filters, .. }) = (self.places, self.shape);
         let segments = x.segments.after(&self.splice);
-        let mut y = vec![0.0; segments.rows() * self.shape.outputs()];
+        let mut y = Buffer::any(segments.rows() * self.shape.outputs());
         for Group { kernel, x: seen, y: made } in self.groups(&x.segments) {
             let cols = kernel.len() * channels;
             for row in 0..self.splice.count() {

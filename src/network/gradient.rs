@@ -65,7 +65,7 @@ impl Network {
         by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let shape = (segments.rows(), self.dims.input);
-        let frames = Tensor::from_vec(values, shape, &Device::Cpu).map_err(refused)?;
+        let frames = Tensor::from_vec(values.into_vec(), shape, &Device::Cpu).map_err(refused)?;
         let frames = match by_frames {
             InputGradient::Wanted => Var::from_tensor(&frames).map_err(refused)?.into_inner(),
             InputGradient::Unwanted => frames,
@@ -116,7 +116,7 @@ impl Network {
         let segments = Segments::new(padded.iter().map(Matrix::rows));
         let mut values = Vec::with_capacity(segments.rows() * self.dims.input);
         padded.iter().for_each(|frames| values.extend_from_slice(frames.as_slice()));
-        Ok(Rows { values, segments })
+        Ok(Rows { values: values.into(), segments })
     }
 }
 

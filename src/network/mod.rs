@@ -5,6 +5,7 @@
 //! gradient of any criterion on its scores; `learn::neural` turns gradients into steps.
 
 mod affine;
+mod buffers;
 mod cells;
 mod config;
 mod connection;

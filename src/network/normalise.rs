@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::buffers::Buffer;
 use super::init::{First, Spec};
 use super::kernels::{self, RENORM_FLOOR, rectify};
 use super::layers::{Part, Pass};
@@ -64,16 +65,15 @@ impl Norm {
     }
 
     /// norm(relu(x)) of rows of x.
-    pub(super) fn forward(&self, values: &[&[f32]], x: &[f32], moments: Option<&Moments>) -> Vec<f32> {
+    pub(super) fn forward(&self, values: &[&[f32]], x: &[f32], moments: Option<&Moments>) -> Buffer {
         match (self.kind, moments) {
             (HiddenNorm::Rms, _) => kernels::relu_renorm(x, self.cols),
             (HiddenNorm::Layer, _) => {
                 let (gain, shift) = (values[self.places[0]], values[self.places[1]]);
-                let mut y = Vec::with_capacity(x.len());
-                let mut n = vec![0.0; self.cols];
-                for x in x.chunks_exact(self.cols) {
-                    standardise(x, &mut n);
-                    y.extend(n.iter().zip(gain.iter().zip(shift)).map(|(n, (gain, shift))| n * gain + shift));
+                let mut y = Buffer::any(x.len());
+                for (x, y) in x.chunks_exact(self.cols).zip(y.chunks_exact_mut(self.cols)) {
+                    standardise(x, y);
+                    y.iter_mut().zip(gain.iter().zip(shift)).for_each(|(y, (gain, shift))| *y = *y * gain + shift);
                 }
                 y
             }
@@ -82,14 +82,14 @@ impl Norm {
                 let scale: Vec<f32> = gain.iter().zip(moments.scales()).map(|(gain, scale)| gain * scale).collect();
                 let offset = shift.iter().zip(scale.iter().zip(&moments.mean));
                 let offset: Vec<f32> = offset.map(|(shift, (scale, mean))| shift - scale * mean).collect();
-                let mut y = Vec::with_capacity(x.len());
-                for x in x.chunks_exact(self.cols) {
+                let mut y = Buffer::any(x.len());
+                for (x, y) in x.chunks_exact(self.cols).zip(y.chunks_exact_mut(self.cols)) {
                     let affine = x.iter().zip(scale.iter().zip(&offset));
-                    y.extend(affine.map(|(&x, (scale, offset))| rectify(x) * scale + offset));
+                    y.iter_mut().zip(affine).for_each(|(y, (&x, (scale, offset)))| *y = rectify(x) * scale + offset);
                 }
                 y
             }
-            (HiddenNorm::None | HiddenNorm::Batch, _) => x.iter().map(|&x| rectify(x)).collect(),
+            (HiddenNorm::None | HiddenNorm::Batch, _) => x.iter().map(|&x| rectify(x)).collect::<Vec<f32>>().into(),
         }
     }
 

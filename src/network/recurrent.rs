@@ -5,6 +5,7 @@
 //! In between, the utterances of a batch run side by side, so that each step's product is a matrix product. All that is kept
 //! of a direction lies in the order of time (`timeline`), so that a step's rows are neighbours and nothing is copied.
 
+use super::buffers::Buffer;
 use super::cells::{Advance, Retreat};
 use super::connection::Connection;
 use super::gemm::{Packed, View, ViewMut, multiply_add, vectorised};
@@ -33,9 +34,9 @@ pub(super) struct Carry {
 /// What the backward of one direction needs of its forward, in the order of time.
 pub(super) struct Unrolled {
     /// The gates i, f, g, o `[rows x 4 H]`.
-    gates: Vec<f32>,
+    gates: Buffer,
     /// The cells c `[rows x H]`.
-    cells: Vec<f32>,
+    cells: Buffer,
 }
 
 impl Recurrent {
@@ -58,7 +59,7 @@ impl Recurrent {
     pub(super) fn forward(&self, values: &[&[f32]], x: &Rows, carry: &mut Carry) -> (Rows, Vec<Unrolled>) {
         let segments = x.segments.after(&self.directions[0].1.splice);
         let timeline = Timeline::new(&segments);
-        let mut y = vec![0.0; segments.rows() * self.outputs()];
+        let mut y = Buffer::any(segments.rows() * self.outputs());
         let mut all = Vec::new();
         for (place, (direction, connection)) in self.directions.iter().enumerate() {
             let [bias, weight] = connection.places.map(|place| values[place]);
@@ -76,18 +77,19 @@ impl Recurrent {
     fn unroll(
         &self,
         feedback: &[f32],
-        (mut gates, steps): (Vec<f32>, &[Step]),
+        (mut gates, steps): (Buffer, &[Step]),
         (carry, y, firsts): (&mut Carry, &mut [f32], &[usize]),
     ) -> Unrolled {
         let (h, wide) = (self.cells, 4 * self.cells);
         let feedback = Feedback::new(View::new(feedback, (h, wide), wide), steps.len());
-        let mut cells = vec![0.0; gates.len() / 4];
+        let mut cells = Buffer::any(gates.len() / 4);
         for (number, Step { now, past }) in steps.iter().enumerate() {
             let here = &mut gates[now.start * wide..now.end * wide];
             let (before, state) = cells_at(&mut cells, (past, now), h);
             if number > 0 || carry.output.is_empty() {
                 feedback.add(View::listed(y, &firsts[past.clone()], h), here);
                 state[..before.len()].copy_from_slice(before);
+                state[before.len()..].fill(0.0);
             } else {
                 feedback.add(View::new(&carry.output, (now.len(), h), h), here);
                 state.copy_from_slice(&carry.cells);
@@ -131,12 +133,12 @@ impl Recurrent {
         feedback: &[f32],
         (Unrolled { mut gates, mut cells }, steps): (Unrolled, &[Step]),
         (by_y, firsts): (&[f32], &[usize]),
-    ) -> (Vec<f32>, Vec<f32>) {
+    ) -> (Buffer, Buffer) {
         let (h, wide) = (self.cells, 4 * self.cells);
         let feedback = Packed::new(View::new(feedback, (h, wide), wide).transposed());
         let lanes = steps.iter().map(|step| step.now.len()).max().unwrap_or(0);
         let (mut by_h, mut by_c) = (vec![0.0; lanes * h], vec![0.0; lanes * h]);
-        let (mut output, zeros, mut spare) = (vec![0.0; cells.len()], vec![0.0; h], vec![0.0; 2 * h]);
+        let (mut output, zeros, mut spare) = (Buffer::any(cells.len()), vec![0.0; h], vec![0.0; 2 * h]);
         let mut later = Step { now: 0..0, past: 0..0 };
         for step in steps.iter().rev() {
             let Step { now, past } = step;
@@ -268,7 +270,7 @@ mod tests {
         let parameters: Vec<Vec<f32>> = (0..4).map(|place| draw(place, if place % 2 == 0 { 12 } else { 60 })).collect();
         let values: Vec<&[f32]> = parameters.iter().map(Vec::as_slice).collect();
         let lengths = [4, 0, 7, 1, 7, 2];
-        let x = Rows { values: draw(9, 21 * 2), segments: Segments::new(lengths) };
+        let x = Rows { values: draw(9, 21 * 2).into(), segments: Segments::new(lengths) };
         let (y, _) = layer.forward(&values, &x, &mut Carry::default());
         assert_eq!(y.values.len(), 21 * 6);
         for (first, rows) in x.segments.iter() {
@@ -296,7 +298,7 @@ mod tests {
             (0..32).map(|at| (cell(at) - 5.0) / 5.0).collect()
         };
         let values: [&[f32]; 4] = [&bias, &weight(0), &bias, &weight(1)];
-        let x = Rows { values: vec![1.0, -2.0, 0.5, 0.25, -1.5, 3.0], segments: Segments::new([3]) };
+        let x = Rows { values: vec![1.0, -2.0, 0.5, 0.25, -1.5, 3.0].into(), segments: Segments::new([3]) };
         let (y, unrolled) = layer.forward(&values, &x, &mut Carry::default());
         let near = |found: &[f32], expected: &[f32]| {
             let all = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
@@ -324,8 +326,8 @@ mod tests {
         let (bias, weight) = (draw(1, 12), draw(2, 60));
         let values: [&[f32]; 2] = [&bias, &weight];
         let read = |x: &[f32], carry: &mut Carry| {
-            let x = Rows { values: x.to_vec(), segments: Segments::new([x.len() / 2]) };
-            layer.forward(&values, &x, carry).0.values
+            let x = Rows { values: x.to_vec().into(), segments: Segments::new([x.len() / 2]) };
+            layer.forward(&values, &x, carry).0.values.into_vec()
         };
         let x = draw(3, 18);
         let whole = read(&x, &mut Carry::default());
