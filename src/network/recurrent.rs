@@ -81,7 +81,7 @@ impl Recurrent {
         (carry, y, firsts): (&mut Carry, &mut [f32], &[usize]),
     ) -> Unrolled {
         let (h, wide) = (self.cells, 4 * self.cells);
-        let feedback = Feedback::new(View::new(feedback, (h, wide), wide), steps.len());
+        let feedback = Feedback::new(View::new(feedback, (h, wide), wide), steps);
         let mut cells = Buffer::any(gates.len() / 4);
         for (number, Step { now, past }) in steps.iter().enumerate() {
             let here = &mut gates[now.start * wide..now.end * wide];
@@ -135,8 +135,8 @@ impl Recurrent {
         (by_y, firsts): (&[f32], &[usize]),
     ) -> (Buffer, Buffer) {
         let (h, wide) = (self.cells, 4 * self.cells);
-        let feedback = Packed::new(View::new(feedback, (h, wide), wide).transposed());
         let lanes = steps.iter().map(|step| step.now.len()).max().unwrap_or(0);
+        let feedback = Packed::new(View::new(feedback, (h, wide), wide).transposed(), lanes);
         let (mut by_h, mut by_c) = (vec![0.0; lanes * h], vec![0.0; lanes * h]);
         let (mut output, zeros, mut spare) = (Buffer::any(cells.len()), vec![0.0; h], vec![0.0; 2 * h]);
         let mut later = Step { now: 0..0, past: 0..0 };
@@ -204,8 +204,11 @@ impl<'a> Feedback<'a> {
     /// Steps from which on it is worth while to bring U into the order in which it is read.
     const LONG: usize = 8;
 
-    fn new(weight: View<'a>, steps: usize) -> Self {
-        if steps < Self::LONG { Self::Plain(weight) } else { Self::Packed(Packed::new(weight)) }
+    fn new(weight: View<'a>, steps: &[Step]) -> Self {
+        if steps.len() < Self::LONG {
+            return Self::Plain(weight);
+        }
+        Self::Packed(Packed::new(weight, steps.iter().map(|step| step.now.len()).max().unwrap_or(0)))
     }
 
     /// Adds h U to the first rows of z, for as many as h has.
