@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::buffers::Buffer;
+use super::gemm::{Loop, fused, vectorised};
 use super::init::{First, Spec};
 use super::kernels::{self, RENORM_FLOOR, rectify};
 use super::layers::{Part, Pass};
@@ -104,7 +105,7 @@ impl Norm {
         match (self.kind, moments) {
             (HiddenNorm::Rms, _) => return kernels::relu_renorm_gradient(x, gradient, self.cols),
             (HiddenNorm::Layer, _) => self.layer_backward(values, (x, gradient), sums),
-            (HiddenNorm::Batch, Some(moments)) => self.batch_backward(values, (x, moments, gradient), sums),
+            (HiddenNorm::Batch, Some(moments)) => return self.batch_backward(values, (x, moments, gradient), sums),
             (HiddenNorm::None | HiddenNorm::Batch, _) => {}
         }
         gradient.iter_mut().zip(x).filter(|(_, x)| **x <= 0.0).for_each(|(g, _)| *g = 0.0);
@@ -124,32 +125,24 @@ impl Norm {
         }
     }
 
-    /// The same by columns: dL/dz = gain (g - mean(g) - n mean(g n)) / deviation.
+    /// The same by columns: dL/dz = gain (g - mean(g) - n mean(g n)) / deviation, and dL/dx that or 0.
     fn batch_backward(
         &self,
         values: &[&[f32]],
         (x, moments, gradient): (&[f32], &Moments, &mut [f32]),
         sums: &mut [&mut [f32]],
     ) {
-        let (cols, rows) = (self.cols, (x.len() / self.cols) as f64);
-        let scales = moments.scales();
+        let (cols, rows, scales) = (self.cols, (x.len() / self.cols) as f64, moments.scales());
         let (mut plain, mut along) = (vec![0.0f64; cols], vec![0.0f64; cols]);
-        for (x, g) in x.chunks_exact(cols).zip(gradient.chunks_exact(cols)) {
-            for at in 0..cols {
-                let n = (rectify(x[at]) - moments.mean[at]) * scales[at];
-                plain[at] += f64::from(g[at]);
-                along[at] += f64::from(g[at] * n);
-            }
-        }
-        let gain = values[self.places[0]];
-        let mean = |sums: &[f64]| sums.iter().map(|sum| (sum / rows) as f32).collect::<Vec<f32>>();
-        let (mean_plain, mean_along) = (mean(&plain), mean(&along));
-        for (x, g) in x.chunks_exact(cols).zip(gradient.chunks_exact_mut(cols)) {
-            for at in 0..cols {
-                let n = (rectify(x[at]) - moments.mean[at]) * scales[at];
-                g[at] = gain[at] * scales[at] * (g[at] - mean_plain[at] - n * mean_along[at]);
-            }
-        }
+        let (mean, scales) = (&moments.mean[..], &scales[..]);
+        vectorised(ColumnSums { x, gradient, mean, scales, sums: (&mut plain, &mut along) });
+        let column = |at: usize| {
+            let (mean_plain, mean_along) = ((plain[at] / rows) as f32, (along[at] / rows) as f32 * scales[at]);
+            [1.0, -mean_along, mean[at] * mean_along - mean_plain].map(|factor| factor * values[self.places[0]][at] * scales[at])
+        };
+        let columns: Vec<[f32; 3]> = (0..cols).map(column).collect();
+        let [by_gradient, by_z, offset] = [0, 1, 2].map(|part| columns.iter().map(|column| column[part]).collect());
+        vectorised(ColumnGradient { x, gradient, by_gradient, by_z, offset });
         for (place, found) in self.places.iter().zip([along, plain]) {
             sums[*place].iter_mut().zip(found).for_each(|(sum, found)| *sum += found as f32);
         }
@@ -178,6 +171,50 @@ impl Part for Norm {
 
     fn places(&mut self) -> &mut [usize] {
         &mut self.places
+    }
+}
+
+/// Adds g and g n to the sums of the columns, n being z without mean and deviation.
+struct ColumnSums<'a> {
+    x: &'a [f32],
+    gradient: &'a [f32],
+    mean: &'a [f32],
+    scales: &'a [f32],
+    sums: (&'a mut [f64], &'a mut [f64]),
+}
+
+impl Loop for ColumnSums<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let ((plain, along), cols) = (self.sums, self.mean.len());
+        for (x, g) in self.x.chunks_exact(cols).zip(self.gradient.chunks_exact(cols)) {
+            plain.iter_mut().zip(g).for_each(|(sum, &g)| *sum += f64::from(g));
+            let n = x.iter().zip(self.mean.iter().zip(self.scales)).map(|(&x, (mean, scale))| (rectify(x) - mean) * scale);
+            along.iter_mut().zip(g).zip(n).for_each(|((sum, g), n)| *sum += f64::from(g * n));
+        }
+    }
+}
+
+/// g = by_gradient g + by_z z + offset, or 0 where x is not above it.
+struct ColumnGradient<'a> {
+    x: &'a [f32],
+    gradient: &'a mut [f32],
+    by_gradient: Vec<f32>,
+    by_z: Vec<f32>,
+    offset: Vec<f32>,
+}
+
+impl Loop for ColumnGradient<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let cols = self.offset.len();
+        for (x, g) in self.x.chunks_exact(cols).zip(self.gradient.chunks_exact_mut(cols)) {
+            let columns = self.by_gradient.iter().zip(&self.by_z).zip(&self.offset);
+            for ((g, &x), ((by_gradient, by_z), offset)) in g.iter_mut().zip(x).zip(columns) {
+                let value = fused::<FUSED>(*g, *by_gradient, fused::<FUSED>(x, *by_z, *offset));
+                *g = if x <= 0.0 { 0.0 } else { value };
+            }
+        }
     }
 }
 
