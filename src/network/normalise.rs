@@ -270,3 +270,42 @@ fn mean_product(a: &[f32], b: &[f32]) -> f32 {
 
 /// Sums run in so many interleaved parts, which fit the processor's registers.
 const PARTS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::kernels::tests::draw;
+
+    #[test]
+    fn standardised_rows_have_a_mean_of_zero_and_a_variance_of_one() {
+        for cols in [3, 16, 50] {
+            let (x, mut n) = (draw(cols as u64, cols), vec![0.0; cols]);
+            let scale = standardise(&x, &mut n);
+            assert!(mean(&n).abs() < 1e-5 && (mean_product(&n, &n) - 1.0).abs() < 1e-3, "{n:?}");
+            let z = |at: usize| rectify(x[at]);
+            assert!((0..cols).all(|at| ((n[at] - n[0]) / scale - (z(at) - z(0))).abs() < 1e-4));
+        }
+        let mut n = [0.0; 2];
+        standardise(&[f32::NAN, 1.0], &mut n);
+        assert!(n[1].is_nan());
+    }
+
+    #[test]
+    fn moments_are_those_of_the_rectified_columns() {
+        let moments = Moments::of(&[1.0, -1.0, 3.0, 4.0, 5.0, 0.0], 2);
+        assert_eq!(moments.mean, [3.0, 4.0 / 3.0]);
+        assert!((moments.variance[0] - 8.0 / 3.0).abs() < 1e-6 && (moments.variance[1] - 32.0 / 9.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_gradient_without_rows_moves_no_statistic() {
+        let norm = Norm { places: vec![0, 1, 2, 3], ..Norm::new("n", 2, HiddenNorm::Batch) };
+        let (values, mut sums) = ([[2.0f32; 2]; 4], [[0.0f32; 2]; 4]);
+        let values: Vec<&[f32]> = values.iter().map(|values| &values[..]).collect();
+        let moments = norm.moments(&values, &[], &Pass::Train(None));
+        assert!(moments.is_none() && norm.forward(&values, &[], None).is_empty());
+        let mut sums: Vec<&mut [f32]> = sums.iter_mut().map(|sums| &mut sums[..]).collect();
+        norm.backward(&values, (&[], None, &mut []), &mut sums);
+        assert!(sums.iter().all(|sums| sums.iter().all(|&sum| sum == 0.0)));
+    }
+}
