@@ -46,7 +46,8 @@ impl Shape {
     fn config(self) -> NetworkConfig {
         match self {
             Self::Bilstm => {
-                let config = LstmConfig { layers: 4, width: 320, subsampling: 1, dropout: 0.0, ..LstmConfig::default() };
+                let config =
+                    LstmConfig { layers: 4, width: 320, subsampling: 1, dropout: 0.0, ..LstmConfig::default() };
                 NetworkConfig::Bilstm(config)
             }
             Self::Tdnn => NetworkConfig::Tdnn(TdnnConfig {
@@ -100,7 +101,8 @@ fn utterances((count, frames): (usize, usize), bands: usize) -> Vec<Matrix> {
 
 /// Seconds of one piece of work.
 fn run(mut network: Network, utterances: &[Matrix], (work, runs): (Work, usize)) -> Result<f64> {
-    let (random, loss) = (Random::new(3), CrossEntropy { rows: network.rows_out(utterances[0].rows()) * utterances.len() });
+    let (random, loss) =
+        (Random::new(3), CrossEntropy { rows: network.rows_out(utterances[0].rows()) * utterances.len() });
     let mut values: Vec<Vec<f32>> = network.parts().into_iter().map(|part| part.2).collect();
     let mut adam = AdamW::new(&values);
     let options = StepOptions { learning_rate: 1e-4, weight_decay: 0.01, clip: 5.0 };

@@ -40,7 +40,7 @@ class Tdnn(nn.Module):
         super().__init__()
         layers, inputs = [], bands
         for dilation in (1, 1, 2, 2, 3, 3, 3):
-            convolution = nn.Conv1d(inputs, 512, 3, dilation=dilation, padding="same")
+            convolution = nn.Conv1d(inputs, 512, 3, dilation=dilation, padding=dilation)
             layers += [convolution, nn.ReLU(), nn.BatchNorm1d(512)]
             inputs = 512
         self.hidden, self.output = nn.Sequential(*layers), nn.Conv1d(512, pdfs, 1)

@@ -233,7 +233,7 @@ mod tests {
     fn a_convolution_is_its_formula() {
         for (seed, shape) in (1..).zip(shapes()) {
             let convolution = convolution(shape);
-            let x = Rows { values: draw(seed, 14 * shape.1.inputs()), segments: Segments::new([6, 0, 2, 1, 5]) };
+            let x = Rows { values: draw(seed, 14 * shape.1.inputs()).into(), segments: Segments::new([6, 0, 2, 1, 5]) };
             let (bias, weight) = (draw(9, 3), draw(8, convolution.weights() * 3));
             let y = convolution.forward(&[&bias, &weight], &x);
             assert_eq!(y.values.len(), y.segments.rows() * shape.1.outputs());
@@ -247,9 +247,11 @@ mod tests {
     fn gradients_of_convolutions_are_slopes() {
         for (seed, shape) in (1..).zip(shapes()) {
             let convolution = convolution(shape);
-            let rows = |values: &[f32]| Rows { values: values.to_vec(), segments: Segments::new([4, 2]) };
+            let rows = |values: &[f32]| Rows { values: values.to_vec().into(), segments: Segments::new([4, 2]) };
             let (x, bias, weight) = (draw(seed, 6 * shape.1.inputs()), draw(9, 3), draw(8, convolution.weights() * 3));
-            let y = |x: &[f32], bias: &[f32], weight: &[f32]| convolution.forward(&[bias, weight], &rows(x)).values;
+            let y = |x: &[f32], bias: &[f32], weight: &[f32]| {
+                convolution.forward(&[bias, weight], &rows(x)).values.into_vec()
+            };
             let c = draw(7, y(&x, &bias, &weight).len());
             let (mut by_x, mut by_bias, mut by_weight) = (vec![0.0; x.len()], vec![0.0; 3], vec![0.0; weight.len()]);
             convolution.differentiate(&rows(&x), &c, &mut [&mut by_bias, &mut by_weight]);

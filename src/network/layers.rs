@@ -116,9 +116,7 @@ impl Layer {
             Self::Hidden(hidden) => hidden.parts_mut().into(),
             Self::Convolution(hidden) => hidden.parts_mut().into(),
             Self::Block(block) => block.parts_mut(),
-            Self::Recurrent(recurrent) => {
-                recurrent.directions.iter_mut().map(|(_, connection)| connection as &mut dyn Part).collect()
-            }
+            Self::Recurrent(recurrent) => recurrent.parts_mut(),
             Self::Output(connection) => vec![connection],
         }
     }
@@ -129,7 +127,7 @@ impl Layer {
             Self::Hidden(hidden) => hidden.product.splice(),
             Self::Convolution(hidden) => hidden.product.splice(),
             Self::Block(block) => block.narrow.product.splice(),
-            Self::Recurrent(recurrent) => &recurrent.directions[0].1.splice,
+            Self::Recurrent(recurrent) => recurrent.splice(),
             Self::Output(connection) => &connection.splice,
         }
     }

@@ -138,7 +138,8 @@ impl Norm {
         vectorised(ColumnSums { x, gradient, mean, scales, sums: (&mut plain, &mut along) });
         let column = |at: usize| {
             let (mean_plain, mean_along) = ((plain[at] / rows) as f32, (along[at] / rows) as f32 * scales[at]);
-            [1.0, -mean_along, mean[at] * mean_along - mean_plain].map(|factor| factor * values[self.places[0]][at] * scales[at])
+            [1.0, -mean_along, mean[at] * mean_along - mean_plain]
+                .map(|factor| factor * values[self.places[0]][at] * scales[at])
         };
         let columns: Vec<[f32; 3]> = (0..cols).map(column).collect();
         let [by_gradient, by_z, offset] = [0, 1, 2].map(|part| columns.iter().map(|column| column[part]).collect());
@@ -189,7 +190,8 @@ impl Loop for ColumnSums<'_> {
         let ((plain, along), cols) = (self.sums, self.mean.len());
         for (x, g) in self.x.chunks_exact(cols).zip(self.gradient.chunks_exact(cols)) {
             plain.iter_mut().zip(g).for_each(|(sum, &g)| *sum += f64::from(g));
-            let n = x.iter().zip(self.mean.iter().zip(self.scales)).map(|(&x, (mean, scale))| (rectify(x) - mean) * scale);
+            let n =
+                x.iter().zip(self.mean.iter().zip(self.scales)).map(|(&x, (mean, scale))| (rectify(x) - mean) * scale);
             along.iter_mut().zip(g).zip(n).for_each(|((sum, g), n)| *sum += f64::from(g * n));
         }
     }

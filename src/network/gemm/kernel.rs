@@ -163,8 +163,7 @@ static AVX2: Kernel = Kernel {
     lanes: 8,
     level: Level::Avx2,
 };
-static PORTABLE: Kernel =
-    Kernel { runs: runs!(portable: 1 [1 2] 2 [1] 3 [1] 4 [1]), lanes: 8, level: Level::Portable };
+static PORTABLE: Kernel = Kernel { runs: runs!(portable: 1 [1 2] 2 [1] 3 [1] 4 [1]), lanes: 8, level: Level::Portable };
 
 /// The instructions of one kind of processor, for a kernel.
 macro_rules! kernel {

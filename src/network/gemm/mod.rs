@@ -189,17 +189,13 @@ impl Packed {
         Self { values, rows: b.rows(), cols: b.cols(), width }
     }
 
-    pub(super) fn cols(&self) -> usize {
-        self.cols
-    }
-
-    /// out += a b.
+    /// out = start + a b.
     ///
     /// # Panics
     /// When the shapes do not fit.
-    pub(super) fn multiply_add(&self, out: ViewMut<'_>, a: View<'_>) {
+    pub(super) fn multiply(&self, out: ViewMut<'_>, start: Start<'_>, a: View<'_>) {
         assert!(a.cols() == self.rows && out.cols == self.cols, "shapes of a product must fit");
-        Product { kernel: kernel::kernel(), a, b: Right::Packed(self) }.run(out, Start::Output);
+        Product { kernel: kernel::kernel(), a, b: Right::Packed(self) }.run(out, start);
     }
 }
 
@@ -561,6 +557,10 @@ mod tests {
     #[should_panic(expected = "must fit")]
     fn shapes_that_do_not_fit_are_refused() {
         let mut out = [0.0; 12];
-        multiply_add(ViewMut::new(&mut out, (3, 4), 4), View::new(&[0.0; 6], (3, 2), 2), View::new(&[0.0; 12], (3, 4), 4));
+        multiply_add(
+            ViewMut::new(&mut out, (3, 4), 4),
+            View::new(&[0.0; 6], (3, 2), 2),
+            View::new(&[0.0; 12], (3, 4), 4),
+        );
     }
 }
