@@ -5,6 +5,8 @@
 //! does not count), and megabytes of peak memory above what the process had before (Linux only; else 0). Peak memory is that
 //! of the first case only, so ask for one case at a time.
 
+#![allow(clippy::print_stdout, reason = "a bench reports there")]
+
 use std::time::Instant;
 
 use senone::Result;
@@ -13,15 +15,28 @@ use senone::network::optimiser::{AdamW, StepOptions};
 use senone::network::{Criterion, HiddenNorm, LstmConfig, Network, NetworkConfig, TdnnConfig};
 use senone::random::Random;
 
-/// Rows are the cases: name, network, bands and pdfs, utterances and frames of each, work.
-const CASES: [(&str, Shape, (usize, usize), (usize, usize), Work); 7] = [
-    ("bilstm_train", Shape::Bilstm, (80, 144), (8, 500), Work::Gradient),
-    ("bilstm_forward_1", Shape::Bilstm, (80, 144), (1, 500), Work::Forward),
-    ("bilstm_forward_8", Shape::Bilstm, (80, 144), (8, 500), Work::Forward),
-    ("tdnn_train", Shape::Tdnn, (80, 144), (8, 500), Work::Gradient),
-    ("tdnn_forward_1", Shape::Tdnn, (80, 144), (1, 500), Work::Forward),
-    ("tdnn_forward_8", Shape::Tdnn, (80, 144), (8, 500), Work::Forward),
-    ("shipped_train", Shape::Shipped, (40, 41), (12, 420), Work::Step),
+struct Case {
+    name: &'static str,
+    shape: Shape,
+    bands: usize,
+    pdfs: usize,
+    /// Utterances, and frames of each.
+    size: (usize, usize),
+    work: Work,
+}
+
+const fn wide(name: &'static str, shape: Shape, (utterances, work): (usize, Work)) -> Case {
+    Case { name, shape, bands: 80, pdfs: 144, size: (utterances, 500), work }
+}
+
+const CASES: [Case; 7] = [
+    wide("bilstm_train", Shape::Bilstm, (8, Work::Gradient)),
+    wide("bilstm_forward_1", Shape::Bilstm, (1, Work::Forward)),
+    wide("bilstm_forward_8", Shape::Bilstm, (8, Work::Forward)),
+    wide("tdnn_train", Shape::Tdnn, (8, Work::Gradient)),
+    wide("tdnn_forward_1", Shape::Tdnn, (1, Work::Forward)),
+    wide("tdnn_forward_8", Shape::Tdnn, (8, Work::Forward)),
+    Case { name: "shipped_train", shape: Shape::Shipped, bands: 40, pdfs: 41, size: (12, 420), work: Work::Step },
 ];
 
 #[derive(Clone, Copy)]
@@ -80,10 +95,10 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let wanted = arguments.first().map_or("", String::as_str);
     let runs: usize = arguments.get(1).map_or(5, |runs| runs.parse().expect("RUNS is a number"));
-    for (name, shape, dims, size, work) in CASES.iter().filter(|case| case.0.contains(wanted)) {
+    for Case { name, shape, bands, pdfs, size, work } in CASES.into_iter().filter(|case| case.name.contains(wanted)) {
         let before = memory("VmRSS:");
-        let (network, utterances) = (network(*shape, *dims), utterances(*size, dims.0));
-        let seconds = run(network, &utterances, (*work, runs)).expect("networks run");
+        let (network, utterances) = (network(shape, (bands, pdfs)), utterances(size, bands));
+        let seconds = run(network, &utterances, (work, runs)).expect("networks run");
         let frames = size.0 * size.1;
         println!("{name} {:.0} {:.0}", frames as f64 / seconds, memory("VmHWM:") - before);
     }

@@ -65,6 +65,15 @@ pub(super) struct Unrolled {
     cells: Buffer,
 }
 
+/// What a reader reads, and where it writes.
+#[derive(Clone, Copy)]
+pub(super) struct Read<'a> {
+    pub(super) x: &'a Rows,
+    pub(super) timeline: &'a Timeline,
+    /// Where in the layer's output that of each row begins, in the order of time.
+    pub(super) firsts: &'a [usize],
+}
+
 /// What back-propagation through time finds, in the order of time.
 struct Gradients {
     /// dL/dz `[rows x 4 H]`.
@@ -104,12 +113,12 @@ impl Reader {
         Some(View::new(values[projection.place[0]], (cells, outputs), outputs))
     }
 
-    /// Writes r of every row of x to y, where that of each begins at its place of `firsts`; goes on from `carry`.
+    /// Writes r of every row of x to y; goes on from `carry`.
     pub(super) fn forward(
         &self,
         values: &[&[f32]],
-        (x, timeline): (&Rows, &Timeline),
-        (carry, y, firsts): (&mut Carry, &mut [f32], &[usize]),
+        Read { x, timeline, firsts }: Read<'_>,
+        (carry, y): (&mut Carry, &mut [f32]),
     ) -> Unrolled {
         let ([bias, weight], steps) = (self.gates.places, timeline.steps(self.direction));
         let affine = self.gates.on(&x.segments).in_order(timeline.rows());
@@ -162,11 +171,12 @@ impl Reader {
     pub(super) fn backward(
         &self,
         values: &[&[f32]],
-        ((x, timeline), unrolled, by_y): ((&Rows, &Timeline), Unrolled, (&[f32], &[usize])),
+        Read { x, timeline, firsts }: Read<'_>,
+        (unrolled, by_y): (Unrolled, &[f32]),
         (sums, by_x): (&mut [&mut [f32]], Option<&mut [f32]>),
     ) {
         let ([bias, weight], steps) = (self.gates.places, timeline.steps(self.direction));
-        let Gradients { by_z, by_r, h } = self.roll_back(values, (unrolled, &steps), by_y);
+        let Gradients { by_z, by_r, h } = self.roll_back(values, (unrolled, &steps), (by_y, firsts));
         let affine = self.gates.on(&x.segments).in_order(timeline.rows());
         affine.weight_gradient(&x.values, &by_z, sums[weight]);
         affine.bias_gradient(&by_z, sums[bias]);

@@ -2,6 +2,7 @@
 
 use super::buffers::Buffer;
 use super::layers::{Part, Rows};
+use super::reader::Read;
 pub(super) use super::reader::{Carry, Reader, Unrolled};
 use super::splice::Splice;
 pub(super) use super::timeline::Direction;
@@ -54,8 +55,8 @@ impl Recurrent {
         for (place, reader) in self.readers.iter().enumerate() {
             let mut start = Carry::default();
             let carry = if reader.direction == Direction::Forward { &mut *carry } else { &mut start };
-            let firsts = self.firsts(place, &timeline);
-            all.push(reader.forward(values, (x, &timeline), (carry, &mut y, &firsts)));
+            let read = Read { x, timeline: &timeline, firsts: &self.firsts(place, &timeline) };
+            all.push(reader.forward(values, read, (carry, &mut y)));
         }
         (Rows { values: y, segments }, all)
     }
@@ -69,9 +70,8 @@ impl Recurrent {
     ) {
         let timeline = Timeline::new(&x.segments.after(self.splice()));
         for (place, (reader, unrolled)) in self.readers.iter().zip(all).enumerate() {
-            let firsts = self.firsts(place, &timeline);
-            let by_y = (gradient, &firsts[..]);
-            reader.backward(values, ((x, &timeline), unrolled, by_y), (sums, by_x.as_deref_mut()));
+            let read = Read { x, timeline: &timeline, firsts: &self.firsts(place, &timeline) };
+            reader.backward(values, read, (unrolled, gradient), (sums, by_x.as_deref_mut()));
         }
     }
 }

@@ -216,19 +216,17 @@ unsafe fn portable<const ROWS: usize, const VECTORS: usize>(tile: &Tile<'_>, out
     let mut sums = [[[0.0f32; LANES]; VECTORS]; ROWS];
     for k in 0..tile.depth {
         let b = &tile.b[k * tile.b_step..][..VECTORS * LANES];
-        for row in 0..ROWS {
-            let a = tile.a[tile.a_rows[row] + k * tile.a_step];
-            for at in 0..VECTORS {
-                for lane in 0..LANES {
-                    sums[row][at][lane] = fused::<FUSED_HERE>(a, b[at * LANES + lane], sums[row][at][lane]);
-                }
+        for (sums, &first) in sums.iter_mut().zip(tile.a_rows) {
+            let a = tile.a[first + k * tile.a_step];
+            for (sum, &b) in sums.as_flattened_mut().iter_mut().zip(b) {
+                *sum = fused::<FUSED_HERE>(a, b, *sum);
             }
         }
     }
-    for row in 0..ROWS {
+    for (sums, &first) in sums.iter().zip(out_rows) {
         // SAFETY: see above.
-        let out = unsafe { std::slice::from_raw_parts_mut(out.add(out_rows[row]), VECTORS * LANES) };
-        for (at, (out, sum)) in out.iter_mut().zip(sums[row].as_flattened()).enumerate() {
+        let out = unsafe { std::slice::from_raw_parts_mut(out.add(first), VECTORS * LANES) };
+        for (at, (out, sum)) in out.iter_mut().zip(sums.as_flattened()).enumerate() {
             *out = tile.start.map_or(*out, |start| start[at]) + sum;
         }
     }
