@@ -1,5 +1,6 @@
 //! Affine layers over spliced rows, forward and backward, as products on the rows where they lie.
 
+use super::buffers::Buffer;
 use super::gemm::{Start, View, ViewMut, multiply, multiply_add};
 use super::splice::{Segments, Splice};
 
@@ -30,9 +31,9 @@ impl<'a> Affine<'a> {
     }
 
     /// y, from x, W and b.
-    pub(super) fn forward(&self, x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+    pub(super) fn forward(&self, x: &[f32], weight: &[f32], bias: &[f32]) -> Buffer {
         let (inputs, outputs) = (self.inputs, self.outputs);
-        let mut y = vec![0.0; self.firsts.len() * outputs];
+        let mut y = Buffer::any(self.firsts.len() * outputs);
         if y.is_empty() {
             return y;
         }
@@ -99,11 +100,11 @@ mod tests {
             let weight = draw(2, splice.count() * 3 * 4);
             let (mut by_x, mut by_weight, mut by_bias) = (vec![0.0; x.len()], vec![0.0; weight.len()], vec![0.0; 4]);
             affine.input_gradient(&weight, &c, &mut by_x);
-            check_slope(&x, &by_x, |x| affine.forward(x, &weight, &bias), &c);
+            check_slope(&x, &by_x, |x| affine.forward(x, &weight, &bias).into_vec(), &c);
             affine.weight_gradient(&x, &c, &mut by_weight);
-            check_slope(&weight, &by_weight, |weight| affine.forward(&x, weight, &bias), &c);
+            check_slope(&weight, &by_weight, |weight| affine.forward(&x, weight, &bias).into_vec(), &c);
             affine.bias_gradient(&c, &mut by_bias);
-            check_slope(&bias, &by_bias, |bias| affine.forward(&x, &weight, bias), &c);
+            check_slope(&bias, &by_bias, |bias| affine.forward(&x, &weight, bias).into_vec(), &c);
         }
     }
 
@@ -127,7 +128,7 @@ mod tests {
     fn rows_come_in_any_order() {
         let (splice, segments) = (Splice::window(2, 1), Segments::new([4, 3]));
         let (x, weight, bias) = (draw(1, 14), draw(2, 12), draw(3, 3));
-        let forward = |affine: Affine<'_>| affine.forward(&x, &weight, &bias);
+        let forward = |affine: Affine<'_>| affine.forward(&x, &weight, &bias).into_vec();
         let plain = forward(Affine::new(&splice, &segments, (2, 3)));
         let sorted = forward(Affine::new(&splice, &segments, (2, 3)).in_order(&[4, 0, 2, 1, 3]));
         let expected: Vec<f32> = [4, 0, 2, 1, 3].iter().flat_map(|row| plain[row * 3..][..3].to_vec()).collect();

@@ -26,27 +26,26 @@ impl Loop for Advance<'_> {
         let (output, firsts) = self.output;
         let lanes = self.gates.chunks_exact_mut(4 * self.width).zip(self.cells.chunks_exact_mut(self.width));
         for ((gates, cells), &first) in lanes.zip(firsts) {
-            let [i, f, g, o] = quarters(gates);
-            advance::<FUSED>([i, f, g, o], cells, &mut output[first..first + cells.len()]);
+            advance::<FUSED>(gates, cells, &mut output[first..first + self.width]);
         }
     }
 }
 
+// No loop here or below writes one part of the gates and reads another: the compiler would not know that they are apart, and
+// would take one value at a time.
+
 #[inline(always)]
-fn advance<const FUSED: bool>([i, f, g, o]: [&mut [f32]; 4], c: &mut [f32], h: &mut [f32]) {
+fn advance<const FUSED: bool>(gates: &mut [f32], c: &mut [f32], h: &mut [f32]) {
     let n = c.len();
-    let (i, f, g, o, h) = (&mut i[..n], &mut f[..n], &mut g[..n], &mut o[..n], &mut h[..n]);
+    gates[..2 * n].iter_mut().for_each(|z| *z = sigmoid::<FUSED>(*z));
+    gates[2 * n..3 * n].iter_mut().for_each(|z| *z = tanh::<FUSED>(*z));
+    gates[3 * n..].iter_mut().for_each(|z| *z = sigmoid::<FUSED>(*z));
+    let (i, f, g, o) = (&gates[..n], &gates[n..2 * n], &gates[2 * n..3 * n], &gates[3 * n..4 * n]);
     for at in 0..n {
-        i[at] = sigmoid::<FUSED>(i[at]);
-        g[at] = tanh::<FUSED>(g[at]);
-    }
-    for at in 0..n {
-        f[at] = sigmoid::<FUSED>(f[at]);
         c[at] = fused::<FUSED>(f[at], c[at], i[at] * g[at]);
     }
-    for at in 0..n {
-        o[at] = sigmoid::<FUSED>(o[at]);
-        h[at] = o[at] * tanh::<FUSED>(c[at]);
+    for ((h, &o), &c) in h.iter_mut().zip(o).zip(&*c) {
+        *h = o * tanh::<FUSED>(c);
     }
 }
 
@@ -73,6 +72,8 @@ pub(super) struct Retreat<'a> {
     pub(super) output: &'a mut [f32],
     /// H zeros.
     pub(super) zeros: &'a [f32],
+    /// Room for 2 H values.
+    pub(super) spare: &'a mut [f32],
 }
 
 impl Loop for Retreat<'_> {
@@ -85,45 +86,46 @@ impl Loop for Retreat<'_> {
         for (((cells, past), by_output), ((gates, by_cells), output)) in
             states.zip(changed.zip(self.output.chunks_exact_mut(width)))
         {
-            retreat::<FUSED>(quarters(gates), [cells, past, by_output], (by_cells, output));
+            retreat::<FUSED>(gates, [cells, past, by_output], (by_cells, output, self.spare));
         }
     }
 }
 
 #[inline(always)]
 fn retreat<const FUSED: bool>(
-    [i, f, g, o]: [&mut [f32]; 4],
+    gates: &mut [f32],
     [cells, past, by_h]: [&[f32]; 3],
-    (by_c, h): (&mut [f32], &mut [f32]),
+    (by_c, h, spare): (&mut [f32], &mut [f32], &mut [f32]),
 ) {
     let n = cells.len();
-    let (i, f, g, o) = (&mut i[..n], &mut f[..n], &mut g[..n], &mut o[..n]);
     let (past, by_h, by_c, h) = (&past[..n], &by_h[..n], &mut by_c[..n], &mut h[..n]);
+    let (old_i, old_g) = spare[..2 * n].split_at_mut(n);
+    old_i.copy_from_slice(&gates[..n]);
+    old_g.copy_from_slice(&gates[2 * n..3 * n]);
+
+    let o = &mut gates[3 * n..4 * n];
     for at in 0..n {
         let top = tanh::<FUSED>(cells[at]);
-        let out = o[at];
-        h[at] = out * top;
-        by_c[at] = fused::<FUSED>(by_h[at] * out, 1.0 - top * top, by_c[at]);
-        o[at] = by_h[at] * top * (out * (1.0 - out));
+        h[at] = o[at] * top;
+        by_c[at] = fused::<FUSED>(by_h[at] * o[at], 1.0 - top * top, by_c[at]);
     }
     for at in 0..n {
-        let (by_cell, input, candidate) = (by_c[at], i[at], g[at]);
-        i[at] = by_cell * candidate * (input * (1.0 - input));
-        g[at] = by_cell * input * (1.0 - candidate * candidate);
+        o[at] = by_h[at] * h[at] * (1.0 - o[at]);
     }
+    let g = &mut gates[2 * n..3 * n];
+    for at in 0..n {
+        g[at] = by_c[at] * old_i[at] * (1.0 - g[at] * g[at]);
+    }
+    let i = &mut gates[..n];
+    for at in 0..n {
+        i[at] = by_c[at] * old_g[at] * (i[at] * (1.0 - i[at]));
+    }
+    let f = &mut gates[n..2 * n];
     for at in 0..n {
         let (by_cell, forget) = (by_c[at], f[at]);
         f[at] = by_cell * past[at] * (forget * (1.0 - forget));
         by_c[at] = by_cell * forget;
     }
-}
-
-/// The four gates of a lane.
-#[inline(always)]
-fn quarters(gates: &mut [f32]) -> [&mut [f32]; 4] {
-    let (low, high) = gates.split_at_mut(gates.len() / 2);
-    let ((i, f), (g, o)) = (low.split_at_mut(low.len() / 2), high.split_at_mut(high.len() / 2));
-    [i, f, g, o]
 }
 
 /// 1 / (1 + exp(-x)), to a few units in the last place.

@@ -8,12 +8,26 @@ use super::tdnn::TdnnConfig;
 use crate::{Error, Result};
 
 /// The shape of a network, without the dimensions of its input and output, which features and graph decide.
+///
+/// | network | settings | streams |
+/// |---|---|---|
+/// | linear, or MLP on spliced frames | `kind = "mlp"`, `widths` | yes |
+/// | TDNN, plain | `kind = "tdnn"`, `bottleneck = 0` | yes |
+/// | TDNN of narrow residual blocks | `kind = "tdnn"` | yes |
+/// | convolutions, then TDNN | the same with a table `front_end` | yes |
+/// | TDNN-LSTM | the same with a table `recurrent` | yes |
+/// | TDNN-BiLSTM | `recurrent = { directions = "both" }` | no |
+/// | LSTM | `kind = "lstm"` | yes |
+/// | BiLSTM | `kind = "bilstm"` | no |
+///
+/// All take `subsampling` and `dropout`; hidden layers take `normalisation`, which is `"none"`, `"rms"`, `"layer"` or `"batch"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum NetworkConfig {
     /// Hidden layers on spliced frames.
     Mlp(MlpConfig),
-    /// Time-delay layers, plain or as residual blocks, that look further and further around.
+    /// Time-delay layers, plain or as residual blocks, that look further and further around; with convolutions below and
+    /// recurrent layers on top, if asked for.
     Tdnn(TdnnConfig),
     /// Recurrent layers that read from the first frame to the last, and can stream.
     Lstm(LstmConfig),

@@ -30,12 +30,12 @@ impl Connection {
         Self { name: name.into(), splice, inputs, outputs, feedback: 0, deviation, bias: First::Zeros, places: [0; 2] }
     }
 
-    /// The connection to the gates of an LSTM layer of so many `cells`, from x and from its own last output: they begin with
-    /// about the variance of both. It forgets little at first (Gers et al. 2000; Jozefowicz et al. 2015).
-    pub(super) fn gates(name: String, splice: Splice, (inputs, cells): (usize, usize)) -> Self {
-        let deviation = 1.0 / ((splice.count() * inputs + cells) as f32).sqrt();
+    /// The connection to the gates of an LSTM layer of so many `cells`, from x and from the `feedback` values of its own last
+    /// output: they begin with about the variance of both. It forgets little at first (Gers et al. 2000; Jozefowicz et al. 2015).
+    pub(super) fn gates(name: String, splice: Splice, (inputs, cells, feedback): (usize, usize, usize)) -> Self {
+        let deviation = 1.0 / ((splice.count() * inputs + feedback) as f32).sqrt();
         let bias = First::ForgetOnes;
-        Self { feedback: cells, deviation, bias, ..Self::new(name, splice, (inputs, 4 * cells)) }
+        Self { feedback, deviation, bias, ..Self::new(name, splice, (inputs, 4 * cells)) }
     }
 
     /// The last connection, to scores, which nothing rectifies: they begin with about the variance of x.

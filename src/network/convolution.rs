@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::buffers::Buffer;
 use super::gemm::{Start, View, ViewMut, multiply, multiply_add};
 use super::init::{First, Spec};
 use super::layers::{Part, Product, Rows};
@@ -134,7 +135,7 @@ impl Product for Convolution {
     fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows {
         let ([bias, weight], Shape { channels, filters, .. }) = (self.places, self.shape);
         let segments = x.segments.after(&self.splice);
-        let mut y = vec![0.0; segments.rows() * self.shape.outputs()];
+        let mut y = Buffer::any(segments.rows() * self.shape.outputs());
         for Group { kernel, x: seen, y: made } in self.groups(&x.segments) {
             let cols = kernel.len() * channels;
             for row in 0..self.splice.count() {
@@ -173,6 +174,91 @@ impl Product for Convolution {
                 let sum = ViewMut::listed(&mut sum[at..], &seen, channels);
                 multiply_add(sum, View::listed(gradient, &made, filters), weight.transposed());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::kernels::tests::{check_slope, draw};
+
+    const SHAPE: Shape = Shape { bands: 7, channels: 2, filters: 3, kernel_bands: 3, band_stride: 2 };
+
+    fn shapes() -> [(usize, Shape); 5] {
+        let one = Shape { bands: 5, channels: 1, kernel_bands: 4, band_stride: 1, ..SHAPE };
+        let wide = Shape { bands: 3, kernel_bands: 9, band_stride: 2, ..SHAPE };
+        [
+            (3, SHAPE),
+            (2, one),
+            (1, wide),
+            (3, Shape { kernel_bands: 1, band_stride: 3, ..SHAPE }),
+            (1, Shape { bands: 1, ..SHAPE }),
+        ]
+    }
+
+    fn convolution((rows, shape): (usize, Shape)) -> Convolution {
+        Convolution { places: [0, 1], ..Convolution::new("c".into(), rows, shape) }
+    }
+
+    /// y by the formula, cell by cell.
+    fn slow((kernel_rows, shape): (usize, Shape), x: &Rows, (bias, weight): (&[f32], &[f32])) -> Vec<f32> {
+        let Shape { bands, channels, filters, kernel_bands, band_stride } = shape;
+        let before = (kernel_bands - 1) / 2;
+        let mut y = Vec::new();
+        for (first, rows) in x.segments.iter() {
+            for (t, f) in
+                (0..(rows + 1).saturating_sub(kernel_rows)).flat_map(|t| (0..shape.bands_out()).map(move |f| (t, f)))
+            {
+                for filter in 0..filters {
+                    let mut sum = f64::from(bias[filter]);
+                    for (i, j) in (0..kernel_rows).flat_map(|i| (0..kernel_bands).map(move |j| (i, j))) {
+                        let Some(band) = (f * band_stride + j).checked_sub(before).filter(|&band| band < bands) else {
+                            continue;
+                        };
+                        for channel in 0..channels {
+                            let x = x.values[((first + t + i) * bands + band) * channels + channel];
+                            let weight = weight[((i * kernel_bands + j) * channels + channel) * filters + filter];
+                            sum += f64::from(x) * f64::from(weight);
+                        }
+                    }
+                    y.push(sum as f32);
+                }
+            }
+        }
+        y
+    }
+
+    #[test]
+    fn a_convolution_is_its_formula() {
+        for (seed, shape) in (1..).zip(shapes()) {
+            let convolution = convolution(shape);
+            let x = Rows { values: draw(seed, 14 * shape.1.inputs()).into(), segments: Segments::new([6, 0, 2, 1, 5]) };
+            let (bias, weight) = (draw(9, 3), draw(8, convolution.weights() * 3));
+            let y = convolution.forward(&[&bias, &weight], &x);
+            assert_eq!(y.values.len(), y.segments.rows() * shape.1.outputs());
+            let expected = slow(shape, &x, (&bias, &weight));
+            assert_eq!(y.values.len(), expected.len());
+            assert!(y.values.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4), "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn gradients_of_convolutions_are_slopes() {
+        for (seed, shape) in (1..).zip(shapes()) {
+            let convolution = convolution(shape);
+            let rows = |values: &[f32]| Rows { values: values.to_vec().into(), segments: Segments::new([4, 2]) };
+            let (x, bias, weight) = (draw(seed, 6 * shape.1.inputs()), draw(9, 3), draw(8, convolution.weights() * 3));
+            let y = |x: &[f32], bias: &[f32], weight: &[f32]| {
+                convolution.forward(&[bias, weight], &rows(x)).values.into_vec()
+            };
+            let c = draw(7, y(&x, &bias, &weight).len());
+            let (mut by_x, mut by_bias, mut by_weight) = (vec![0.0; x.len()], vec![0.0; 3], vec![0.0; weight.len()]);
+            convolution.differentiate(&rows(&x), &c, &mut [&mut by_bias, &mut by_weight]);
+            convolution.back(&[&bias, &weight], (&rows(&x).segments, &c), &mut by_x);
+            check_slope(&x, &by_x, |x| y(x, &bias, &weight), &c);
+            check_slope(&bias, &by_bias, |bias| y(&x, bias, &weight), &c);
+            check_slope(&weight, &by_weight, |weight| y(&x, &bias, weight), &c);
         }
     }
 }

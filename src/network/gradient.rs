@@ -65,7 +65,7 @@ impl Network {
         by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let shape = (segments.rows(), self.dims.input);
-        let frames = Tensor::from_vec(values, shape, &Device::Cpu).map_err(refused)?;
+        let frames = Tensor::from_vec(values.into_vec(), shape, &Device::Cpu).map_err(refused)?;
         let frames = match by_frames {
             InputGradient::Wanted => Var::from_tensor(&frames).map_err(refused)?.into_inner(),
             InputGradient::Unwanted => frames,
@@ -116,7 +116,7 @@ impl Network {
         let segments = Segments::new(padded.iter().map(Matrix::rows));
         let mut values = Vec::with_capacity(segments.rows() * self.dims.input);
         padded.iter().for_each(|frames| values.extend_from_slice(frames.as_slice()));
-        Ok(Rows { values, segments })
+        Ok(Rows { values: values.into(), segments })
     }
 }
 
@@ -169,12 +169,12 @@ mod tests {
             dropout,
         };
         let linear = MlpConfig { widths: vec![], ..mlp.clone() };
-        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 1, dropout };
-        let halved = LstmConfig { subsampling: 2, ..lstm.clone() };
+        let lstm = LstmConfig { layers: 2, width: 7, projection: 0, subsampling: 1, dropout };
+        let halved = LstmConfig { subsampling: 2, projection: 3, ..lstm.clone() };
         let recurrent = [lstm, halved].map(|lstm| [NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm)]);
         let front_end = FrontEndConfig { channels: vec![4, 5], kernel_frames: 2, kernel_bands: 3, band_stride: 2 };
         let convolved = TdnnConfig { front_end: Some(front_end), ..tdnn.clone() };
-        let stack = |directions| StackConfig { layers: 1, width: 5, directions };
+        let stack = |directions| StackConfig { layers: 1, width: 5, projection: 0, directions };
         let [ahead, both] = [Directions::Forward, Directions::Both]
             .map(|directions| TdnnConfig { recurrent: Some(stack(directions)), ..convolved.clone() });
         let kinds = kinds.into_iter().chain([tdnn, plain, convolved, ahead, both]);
@@ -478,14 +478,17 @@ mod tests {
                 order.reverse();
             }
             let mut c = Tensor::zeros((1, width), candle_core::DType::F32, &Device::Cpu)?;
-            let (mut h, mut all) = (c.clone(), vec![c.clone(); rows]);
+            let projection = self.variables.get(&format!("{name}.projection"));
+            let projected = |h: Tensor| projection.map_or(Ok(h.clone()), |weight| h.matmul(weight));
+            let mut h = projected(c.clone())?;
+            let mut all = vec![h.clone(); rows];
             let sigmoid = |z: Tensor| (z.neg()?.exp()? + 1.0)?.recip();
             for row in order {
                 let z = self.affine(name, &Tensor::cat(&[&x.narrow(0, row, 1)?, &h], 1)?)?;
                 let gate = |gate: usize| z.narrow(1, gate * width, width);
                 let (i, f, g, o) = (sigmoid(gate(0)?)?, sigmoid(gate(1)?)?, gate(2)?.tanh()?, sigmoid(gate(3)?)?);
                 c = ((f * c)? + (i * g)?)?;
-                h = (o * c.tanh()?)?;
+                h = projected((o * c.tanh()?)?)?;
                 all[row] = h.clone();
             }
             Tensor::cat(&all, 0)
@@ -539,7 +542,7 @@ mod tests {
     #[test]
     fn long_utterances_need_no_deep_stack() {
         let train = || {
-            let lstm = LstmConfig { layers: 2, width: 4, subsampling: 1, dropout: 0.1 };
+            let lstm = LstmConfig { layers: 2, width: 4, projection: 0, subsampling: 1, dropout: 0.1 };
             let network = network(&NetworkConfig::Bilstm(lstm));
             let mut random = Random::new(5);
             let long = Matrix::from_vec(5000, 4, (0..20_000).map(|_| random.normal()).collect()).unwrap();
@@ -596,7 +599,7 @@ mod tests {
 
     #[test]
     fn what_is_said_once_is_remembered() {
-        let lstm = LstmConfig { layers: 1, width: 8, subsampling: 1, dropout: 0.0 };
+        let lstm = LstmConfig { layers: 1, width: 8, projection: 0, subsampling: 1, dropout: 0.0 };
         let (one_way, both_ways) = (NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm));
         assert!(rows_right(&one_way, 0) >= 390, "{}", rows_right(&one_way, 0));
         assert!(rows_right(&one_way, 19) < 300, "{}", rows_right(&one_way, 19));

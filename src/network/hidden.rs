@@ -1,5 +1,6 @@
 //! Hidden layers: a product, a rectifier, a normalisation; and the residual block around one.
 
+use super::buffers::Buffer;
 use super::connection::Connection;
 use super::kernels;
 use super::layers::{Part, Pass, Product, Rows};
@@ -17,7 +18,7 @@ pub(super) struct Hidden<P> {
 #[derive(Default)]
 pub(super) struct Activated {
     /// Before rectifying.
-    product: Vec<f32>,
+    product: Buffer,
     /// Of the columns, where they are what normalises.
     moments: Option<Moments>,
 }
@@ -55,7 +56,7 @@ impl<P: Product> Hidden<P> {
     pub(super) fn backward(
         &self,
         values: &[&[f32]],
-        (x, activated, mut gradient): (&Rows, &Activated, Vec<f32>),
+        (x, activated, mut gradient): (&Rows, &Activated, Buffer),
         (sums, by_x): (&mut [&mut [f32]], Option<&mut [f32]>),
     ) {
         let Activated { product, moments } = activated;
@@ -94,10 +95,10 @@ impl Block {
         values: &[&[f32]],
         (x, inner, gradient): (&Rows, &Rows, &[f32]),
         (sums, by_x): (&mut [&mut [f32]], &mut [f32]),
-    ) -> Vec<f32> {
+    ) -> Buffer {
         kernels::add_uncropped(by_x, gradient, (&x.segments, self.dilation, self.wide.outputs));
         self.wide.differentiate(inner, gradient, sums);
-        let mut by_inner = vec![0.0; inner.values.len()];
+        let mut by_inner = Buffer::zeros(inner.values.len());
         self.wide.back(values, (&inner.segments, gradient), &mut by_inner);
         by_inner
     }

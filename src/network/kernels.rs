@@ -1,5 +1,7 @@
 //! The layers' arithmetic on plain slices, forward and backward: no tensors, no threads.
 
+use super::buffers::Buffer;
+use super::gemm::{Loop, fused, vectorised};
 use super::splice::Segments;
 use crate::random::Random;
 
@@ -9,44 +11,72 @@ pub(super) const RENORM_FLOOR: f32 = 1e-5;
 /// Rectify and renormalise each row of `cols` values: z = max(x, 0), y = z / r, r = sqrt(mean(z^2) + floor).
 ///
 /// Kaldi's relu-renorm layer: the frame's energy stays in bounds without statistics of the batch.
-pub(super) fn relu_renorm(x: &[f32], cols: usize) -> Vec<f32> {
-    let mut y = Vec::with_capacity(x.len());
-    for row in x.chunks_exact(cols) {
-        let scale = 1.0 / rms(row);
-        y.extend(row.iter().map(|&value| rectify(value) * scale));
-    }
+pub(super) fn relu_renorm(x: &[f32], cols: usize) -> Buffer {
+    let mut y = Buffer::any(x.len());
+    vectorised(Renorm { x, y: &mut y, cols });
     y
+}
+
+struct Renorm<'a> {
+    x: &'a [f32],
+    y: &'a mut [f32],
+    cols: usize,
+}
+
+impl Loop for Renorm<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        for (x, y) in self.x.chunks_exact(self.cols).zip(self.y.chunks_exact_mut(self.cols)) {
+            let scale = 1.0 / rms::<FUSED>(x);
+            y.iter_mut().zip(x).for_each(|(y, &x)| *y = rectify(x) * scale);
+        }
+    }
 }
 
 /// Its backward: dL/dx = (g - y mean(g y)) / r where x > 0, else 0; from x and g = dL/dy, in place of g.
 pub(super) fn relu_renorm_gradient(x: &[f32], gradient: &mut [f32], cols: usize) {
-    for (row, gradient) in x.chunks_exact(cols).zip(gradient.chunks_exact_mut(cols)) {
-        let scale = 1.0 / rms(row);
-        let inner = rectified_dot(row, gradient);
-        let shift = inner * scale * scale / cols as f32;
-        gradient.iter_mut().zip(row).for_each(|(g, &x)| *g = if x > 0.0 { (*g - x * shift) * scale } else { 0.0 });
+    vectorised(RenormGradient { x, gradient, cols });
+}
+
+struct RenormGradient<'a> {
+    x: &'a [f32],
+    gradient: &'a mut [f32],
+    cols: usize,
+}
+
+impl Loop for RenormGradient<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        for (x, gradient) in self.x.chunks_exact(self.cols).zip(self.gradient.chunks_exact_mut(self.cols)) {
+            let scale = 1.0 / rms::<FUSED>(x);
+            let shift = rectified_dot::<FUSED>(x, gradient) * scale * scale / self.cols as f32;
+            gradient.iter_mut().zip(x).for_each(|(g, &x)| *g = if x > 0.0 { (*g - x * shift) * scale } else { 0.0 });
+        }
     }
 }
 
 /// max(x, 0), but NaN stays NaN: a network gone astray must show it.
+#[inline(always)]
 pub(super) fn rectify(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 
 /// sqrt(mean(max(x, 0)^2) + floor).
-fn rms(row: &[f32]) -> f32 {
-    (rectified_dot(row, row) / row.len() as f32 + RENORM_FLOOR).sqrt()
+#[inline(always)]
+fn rms<const FUSED: bool>(row: &[f32]) -> f32 {
+    (rectified_dot::<FUSED>(row, row) / row.len() as f32 + RENORM_FLOOR).sqrt()
 }
 
 /// sum_i max(a_i, 0) b_i, in interleaved parts that fit the processor's registers.
-fn rectified_dot(a: &[f32], b: &[f32]) -> f32 {
-    const PARTS: usize = 16;
+#[inline(always)]
+fn rectified_dot<const FUSED: bool>(a: &[f32], b: &[f32]) -> f32 {
+    const PARTS: usize = 32;
     let mut parts = [0.0f32; PARTS];
     let (a_parts, b_parts) = (a.chunks_exact(PARTS), b.chunks_exact(PARTS));
     let rest: f32 = a_parts.remainder().iter().zip(b_parts.remainder()).map(|(&a, b)| rectify(a) * b).sum();
     for (a, b) in a_parts.zip(b_parts) {
         for part in 0..PARTS {
-            parts[part] += rectify(a[part]) * b[part];
+            parts[part] = fused::<FUSED>(rectify(a[part]), b[part], parts[part]);
         }
     }
     parts.iter().sum::<f32>() + rest
@@ -148,7 +178,7 @@ pub(super) mod tests {
         let c = draw(6, 66);
         let mut gradient = c.clone();
         relu_renorm_gradient(&x, &mut gradient, 22);
-        check_slope(&x, &gradient, |x| relu_renorm(x, 22), &c);
+        check_slope(&x, &gradient, |x| relu_renorm(x, 22).into_vec(), &c);
     }
 
     #[test]
@@ -158,7 +188,7 @@ pub(super) mod tests {
             assert!((row.iter().map(|y| y * y).sum::<f32>() / 50.0 - 1.0).abs() < 1e-3);
             assert!(row.iter().all(|&y| y >= 0.0));
         }
-        assert_eq!(relu_renorm(&[-1.0, -2.0], 2), [0.0, 0.0]);
+        assert_eq!(relu_renorm(&[-1.0, -2.0], 2)[..], [0.0, 0.0]);
         assert!(relu_renorm(&[f32::NAN, 1.0], 2)[0].is_nan());
     }
 

@@ -3,6 +3,7 @@
 //! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`]. `plan` runs them one
 //! after another; a file for each kind of layer has what it does.
 
+use super::buffers::Buffer;
 use super::connection::Connection;
 use super::convolution::Convolution;
 use super::hidden::{Activated, Block, Hidden};
@@ -21,7 +22,7 @@ pub(super) struct Dims {
 /// Rows of the utterances of a batch, laid one after another.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
-    pub(super) values: Vec<f32>,
+    pub(super) values: Buffer,
     pub(super) segments: Segments,
 }
 
@@ -115,9 +116,7 @@ impl Layer {
             Self::Hidden(hidden) => hidden.parts_mut().into(),
             Self::Convolution(hidden) => hidden.parts_mut().into(),
             Self::Block(block) => block.parts_mut(),
-            Self::Recurrent(recurrent) => {
-                recurrent.directions.iter_mut().map(|(_, connection)| connection as &mut dyn Part).collect()
-            }
+            Self::Recurrent(recurrent) => recurrent.parts_mut(),
             Self::Output(connection) => vec![connection],
         }
     }
@@ -128,7 +127,7 @@ impl Layer {
             Self::Hidden(hidden) => hidden.product.splice(),
             Self::Convolution(hidden) => hidden.product.splice(),
             Self::Block(block) => block.narrow.product.splice(),
-            Self::Recurrent(recurrent) => &recurrent.directions[0].1.splice,
+            Self::Recurrent(recurrent) => recurrent.splice(),
             Self::Output(connection) => &connection.splice,
         }
     }
@@ -160,11 +159,11 @@ impl Layer {
     pub(super) fn backward(
         &self,
         values: &[&[f32]],
-        (saved, mut gradient): (Saved, Vec<f32>),
+        (saved, mut gradient): (Saved, Buffer),
         (sums, by_input): (&mut [&mut [f32]], InputGradient),
-    ) -> Vec<f32> {
+    ) -> Buffer {
         let Saved { x, mask, activated, inner, unrolled } = saved;
-        let mut by_x = vec![0.0; x.values.len()];
+        let mut by_x = Buffer::zeros(x.values.len());
         if let Self::Block(block) = self {
             gradient = block.unwidened(values, (&x, &inner, &gradient), (sums, &mut by_x));
         }

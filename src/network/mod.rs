@@ -5,6 +5,7 @@
 //! gradient of any criterion on its scores; `learn::neural` turns gradients into steps.
 
 mod affine;
+mod buffers;
 mod cells;
 mod config;
 mod connection;
@@ -23,6 +24,7 @@ mod operation;
 pub mod optimiser;
 mod params;
 mod plan;
+mod reader;
 mod recurrent;
 mod splice;
 mod stack;
@@ -234,10 +236,10 @@ mod tests {
         let halved = MlpConfig { subsampling: 2, normalisation: HiddenNorm::Layer, ..mlp.clone() };
         let linear = MlpConfig { widths: vec![], ..mlp.clone() };
         let plain = TdnnConfig { bottleneck: 0, subsampling: 2, ..tdnn.clone() };
-        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 2, dropout: 0.0 };
+        let lstm = LstmConfig { layers: 2, width: 7, projection: 0, subsampling: 2, dropout: 0.0 };
         let front_end = FrontEndConfig { channels: vec![3, 2], kernel_bands: 4, ..FrontEndConfig::default() };
         let convolved = TdnnConfig { front_end: Some(front_end), normalisation: HiddenNorm::Batch, ..tdnn.clone() };
-        let stack = |directions| StackConfig { layers: 2, width: 5, directions };
+        let stack = |directions| StackConfig { layers: 2, width: 5, projection: 4, directions };
         let stacked = |directions| TdnnConfig { recurrent: Some(stack(directions)), ..convolved.clone() };
         vec![
             NetworkConfig::Tdnn(tdnn),
@@ -362,7 +364,7 @@ mod tests {
 
     #[test]
     fn parameters_have_their_names_and_first_values() {
-        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 2, dropout: 0.0 };
+        let lstm = LstmConfig { layers: 2, width: 7, projection: 0, subsampling: 2, dropout: 0.0 };
         let parts = Network::new(&NetworkConfig::Bilstm(lstm), (5, 6), &Random::new(1)).unwrap().parts();
         let shapes: Vec<(&str, &[usize])> = parts.iter().map(|part| (part.0.as_str(), part.1.as_slice())).collect();
         let one_of = |layer: usize, direction: usize, inputs: usize| {

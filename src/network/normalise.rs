@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::buffers::Buffer;
+use super::gemm::{Loop, fused, vectorised};
 use super::init::{First, Spec};
 use super::kernels::{self, RENORM_FLOOR, rectify};
 use super::layers::{Part, Pass};
@@ -64,16 +66,15 @@ impl Norm {
     }
 
     /// norm(relu(x)) of rows of x.
-    pub(super) fn forward(&self, values: &[&[f32]], x: &[f32], moments: Option<&Moments>) -> Vec<f32> {
+    pub(super) fn forward(&self, values: &[&[f32]], x: &[f32], moments: Option<&Moments>) -> Buffer {
         match (self.kind, moments) {
             (HiddenNorm::Rms, _) => kernels::relu_renorm(x, self.cols),
             (HiddenNorm::Layer, _) => {
                 let (gain, shift) = (values[self.places[0]], values[self.places[1]]);
-                let mut y = Vec::with_capacity(x.len());
-                let mut n = vec![0.0; self.cols];
-                for x in x.chunks_exact(self.cols) {
-                    standardise(x, &mut n);
-                    y.extend(n.iter().zip(gain.iter().zip(shift)).map(|(n, (gain, shift))| n * gain + shift));
+                let mut y = Buffer::any(x.len());
+                for (x, y) in x.chunks_exact(self.cols).zip(y.chunks_exact_mut(self.cols)) {
+                    standardise(x, y);
+                    y.iter_mut().zip(gain.iter().zip(shift)).for_each(|(y, (gain, shift))| *y = *y * gain + shift);
                 }
                 y
             }
@@ -82,14 +83,14 @@ impl Norm {
                 let scale: Vec<f32> = gain.iter().zip(moments.scales()).map(|(gain, scale)| gain * scale).collect();
                 let offset = shift.iter().zip(scale.iter().zip(&moments.mean));
                 let offset: Vec<f32> = offset.map(|(shift, (scale, mean))| shift - scale * mean).collect();
-                let mut y = Vec::with_capacity(x.len());
-                for x in x.chunks_exact(self.cols) {
+                let mut y = Buffer::any(x.len());
+                for (x, y) in x.chunks_exact(self.cols).zip(y.chunks_exact_mut(self.cols)) {
                     let affine = x.iter().zip(scale.iter().zip(&offset));
-                    y.extend(affine.map(|(&x, (scale, offset))| rectify(x) * scale + offset));
+                    y.iter_mut().zip(affine).for_each(|(y, (&x, (scale, offset)))| *y = rectify(x) * scale + offset);
                 }
                 y
             }
-            (HiddenNorm::None | HiddenNorm::Batch, _) => x.iter().map(|&x| rectify(x)).collect(),
+            (HiddenNorm::None | HiddenNorm::Batch, _) => x.iter().map(|&x| rectify(x)).collect::<Vec<f32>>().into(),
         }
     }
 
@@ -104,7 +105,7 @@ impl Norm {
         match (self.kind, moments) {
             (HiddenNorm::Rms, _) => return kernels::relu_renorm_gradient(x, gradient, self.cols),
             (HiddenNorm::Layer, _) => self.layer_backward(values, (x, gradient), sums),
-            (HiddenNorm::Batch, Some(moments)) => self.batch_backward(values, (x, moments, gradient), sums),
+            (HiddenNorm::Batch, Some(moments)) => return self.batch_backward(values, (x, moments, gradient), sums),
             (HiddenNorm::None | HiddenNorm::Batch, _) => {}
         }
         gradient.iter_mut().zip(x).filter(|(_, x)| **x <= 0.0).for_each(|(g, _)| *g = 0.0);
@@ -124,32 +125,25 @@ impl Norm {
         }
     }
 
-    /// The same by columns: dL/dz = gain (g - mean(g) - n mean(g n)) / deviation.
+    /// The same by columns: dL/dz = gain (g - mean(g) - n mean(g n)) / deviation, and dL/dx that or 0.
     fn batch_backward(
         &self,
         values: &[&[f32]],
         (x, moments, gradient): (&[f32], &Moments, &mut [f32]),
         sums: &mut [&mut [f32]],
     ) {
-        let (cols, rows) = (self.cols, (x.len() / self.cols) as f64);
-        let scales = moments.scales();
+        let (cols, rows, scales) = (self.cols, (x.len() / self.cols) as f64, moments.scales());
         let (mut plain, mut along) = (vec![0.0f64; cols], vec![0.0f64; cols]);
-        for (x, g) in x.chunks_exact(cols).zip(gradient.chunks_exact(cols)) {
-            for at in 0..cols {
-                let n = (rectify(x[at]) - moments.mean[at]) * scales[at];
-                plain[at] += f64::from(g[at]);
-                along[at] += f64::from(g[at] * n);
-            }
-        }
-        let gain = values[self.places[0]];
-        let mean = |sums: &[f64]| sums.iter().map(|sum| (sum / rows) as f32).collect::<Vec<f32>>();
-        let (mean_plain, mean_along) = (mean(&plain), mean(&along));
-        for (x, g) in x.chunks_exact(cols).zip(gradient.chunks_exact_mut(cols)) {
-            for at in 0..cols {
-                let n = (rectify(x[at]) - moments.mean[at]) * scales[at];
-                g[at] = gain[at] * scales[at] * (g[at] - mean_plain[at] - n * mean_along[at]);
-            }
-        }
+        let (mean, scales) = (&moments.mean[..], &scales[..]);
+        vectorised(ColumnSums { x, gradient, mean, scales, sums: (&mut plain, &mut along) });
+        let column = |at: usize| {
+            let (mean_plain, mean_along) = ((plain[at] / rows) as f32, (along[at] / rows) as f32 * scales[at]);
+            [1.0, -mean_along, mean[at] * mean_along - mean_plain]
+                .map(|factor| factor * values[self.places[0]][at] * scales[at])
+        };
+        let columns: Vec<[f32; 3]> = (0..cols).map(column).collect();
+        let [by_gradient, by_z, offset] = [0, 1, 2].map(|part| columns.iter().map(|column| column[part]).collect());
+        vectorised(ColumnGradient { x, gradient, by_gradient, by_z, offset });
         for (place, found) in self.places.iter().zip([along, plain]) {
             sums[*place].iter_mut().zip(found).for_each(|(sum, found)| *sum += found as f32);
         }
@@ -178,6 +172,51 @@ impl Part for Norm {
 
     fn places(&mut self) -> &mut [usize] {
         &mut self.places
+    }
+}
+
+/// Adds g and g n to the sums of the columns, n being z without mean and deviation.
+struct ColumnSums<'a> {
+    x: &'a [f32],
+    gradient: &'a [f32],
+    mean: &'a [f32],
+    scales: &'a [f32],
+    sums: (&'a mut [f64], &'a mut [f64]),
+}
+
+impl Loop for ColumnSums<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let ((plain, along), cols) = (self.sums, self.mean.len());
+        for (x, g) in self.x.chunks_exact(cols).zip(self.gradient.chunks_exact(cols)) {
+            plain.iter_mut().zip(g).for_each(|(sum, &g)| *sum += f64::from(g));
+            let n =
+                x.iter().zip(self.mean.iter().zip(self.scales)).map(|(&x, (mean, scale))| (rectify(x) - mean) * scale);
+            along.iter_mut().zip(g).zip(n).for_each(|((sum, g), n)| *sum += f64::from(g * n));
+        }
+    }
+}
+
+/// g = by_gradient g + by_z z + offset, or 0 where x is not above it.
+struct ColumnGradient<'a> {
+    x: &'a [f32],
+    gradient: &'a mut [f32],
+    by_gradient: Vec<f32>,
+    by_z: Vec<f32>,
+    offset: Vec<f32>,
+}
+
+impl Loop for ColumnGradient<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let cols = self.offset.len();
+        for (x, g) in self.x.chunks_exact(cols).zip(self.gradient.chunks_exact_mut(cols)) {
+            let columns = self.by_gradient.iter().zip(&self.by_z).zip(&self.offset);
+            for ((g, &x), ((by_gradient, by_z), offset)) in g.iter_mut().zip(x).zip(columns) {
+                let value = fused::<FUSED>(*g, *by_gradient, fused::<FUSED>(x, *by_z, *offset));
+                *g = if x <= 0.0 { 0.0 } else { value };
+            }
+        }
     }
 }
 
@@ -233,3 +272,42 @@ fn mean_product(a: &[f32], b: &[f32]) -> f32 {
 
 /// Sums run in so many interleaved parts, which fit the processor's registers.
 const PARTS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::kernels::tests::draw;
+
+    #[test]
+    fn standardised_rows_have_a_mean_of_zero_and_a_variance_of_one() {
+        for cols in [3, 16, 50] {
+            let (x, mut n) = (draw(cols as u64, cols), vec![0.0; cols]);
+            let scale = standardise(&x, &mut n);
+            assert!(mean(&n).abs() < 1e-5 && (mean_product(&n, &n) - 1.0).abs() < 1e-3, "{n:?}");
+            let z = |at: usize| rectify(x[at]);
+            assert!((0..cols).all(|at| ((n[at] - n[0]) / scale - (z(at) - z(0))).abs() < 1e-4));
+        }
+        let mut n = [0.0; 2];
+        standardise(&[f32::NAN, 1.0], &mut n);
+        assert!(n[1].is_nan());
+    }
+
+    #[test]
+    fn moments_are_those_of_the_rectified_columns() {
+        let moments = Moments::of(&[1.0, -1.0, 3.0, 4.0, 5.0, 0.0], 2);
+        assert_eq!(moments.mean, [3.0, 4.0 / 3.0]);
+        assert!((moments.variance[0] - 8.0 / 3.0).abs() < 1e-6 && (moments.variance[1] - 32.0 / 9.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_gradient_without_rows_moves_no_statistic() {
+        let norm = Norm { places: vec![0, 1, 2, 3], ..Norm::new("n", 2, HiddenNorm::Batch) };
+        let (values, mut sums) = ([[2.0f32; 2]; 4], [[0.0f32; 2]; 4]);
+        let values: Vec<&[f32]> = values.iter().map(|values| &values[..]).collect();
+        let moments = norm.moments(&values, &[], &Pass::Train(None));
+        assert!(moments.is_none() && norm.forward(&values, &[], None).is_empty());
+        let mut sums: Vec<&mut [f32]> = sums.iter_mut().map(|sums| &mut sums[..]).collect();
+        norm.backward(&values, (&[], None, &mut []), &mut sums);
+        assert!(sums.iter().all(|sums| sums.iter().all(|&sum| sum == 0.0)));
+    }
+}

@@ -45,12 +45,12 @@ impl CustomOp2 for NetworkOp {
         parameters: &CpuStorage,
         parameters_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let rows = Rows { values: slice(frames, frames_layout)?.to_vec(), segments: self.segments.clone() };
+        let rows = Rows { values: slice(frames, frames_layout)?.to_vec().into(), segments: self.segments.clone() };
         let parameters = cut(slice(parameters, parameters_layout)?, &self.lengths);
         let (scores, saved) = self.plan.forward(&parameters, rows, self.dropout.as_ref());
         *self.tape.lock().map_err(|_| poisoned())? = Some(saved);
         let shape = Shape::from((scores.segments.rows(), scores.values.len() / scores.segments.rows().max(1)));
-        Ok((CpuStorage::F32(scores.values), shape))
+        Ok((CpuStorage::F32(scores.values.into_vec()), shape))
     }
 
     fn bwd(
@@ -68,7 +68,7 @@ impl CustomOp2 for NetworkOp {
         let mut sums = vec![0.0; parameters.elem_count()];
         let by_frames = with_values(parameters, |flat| {
             let (values, mut sums) = (cut(flat, &self.lengths), cut_mut(&mut sums, &self.lengths));
-            Ok(self.plan.backward(&values, (saved, gradient), (&mut sums, wanted)))
+            Ok(self.plan.backward(&values, (saved, gradient.into()), (&mut sums, wanted)).into_vec())
         })?;
         let like = |values, tensor: &Tensor| Tensor::from_vec(values, tensor.shape(), tensor.device());
         let by_frames = match wanted {

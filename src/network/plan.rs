@@ -1,5 +1,6 @@
 //! Layers in order, from padded frames to scores and back. `operation` makes a candle operation of the whole.
 
+use super::buffers::Buffer;
 use super::init::Spec;
 use super::kernels::Mask;
 use super::layers::{InputGradient, Layer, Part, Pass, Rows, Saved};
@@ -95,9 +96,9 @@ impl Plan {
     pub(super) fn backward(
         &self,
         values: &[&[f32]],
-        (tape, gradient): (Vec<Saved>, Vec<f32>),
+        (tape, gradient): (Vec<Saved>, Buffer),
         (sums, by_frames): (&mut [&mut [f32]], InputGradient),
-    ) -> Vec<f32> {
+    ) -> Buffer {
         let mut gradient = gradient;
         for (index, (layer, saved)) in self.layers.iter().zip(tape).enumerate().rev() {
             let by_input = if index == 0 { by_frames } else { InputGradient::Wanted };

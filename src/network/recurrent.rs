@@ -1,221 +1,77 @@
-//! Long short-term memory (Hochreiter & Schmidhuber 1997; with forget gates, Gers et al. 2000; with projection, Sak et al.
-//! 2014), forward and backward through time on plain slices.
-//!
-//! The product for all inputs of a layer is one, before the recursion; the gradient by the weights is one product, after it.
-//! In between, the utterances of a batch run side by side, so that each step's product is a matrix product. All that is kept
-//! of a direction lies in the order of time (`timeline`), so that a step's rows are neighbours and nothing is copied.
+//! Long short-term memory layers, forward and backward: one or two readers (`reader`) over the rows in the order of time.
 
-use super::cells::{Advance, Retreat};
-use super::connection::Connection;
-use super::gemm::{Packed, View, ViewMut, multiply_add, vectorised};
-use super::layers::Rows;
+use super::buffers::Buffer;
+use super::layers::{Part, Rows};
+use super::reader::Read;
+pub(super) use super::reader::{Carry, Reader, Unrolled};
+use super::splice::Splice;
 pub(super) use super::timeline::Direction;
-use super::timeline::{Step, Timeline};
+use super::timeline::Timeline;
 
 /// An LSTM layer of one or two directions, whose outputs lie side by side.
 #[derive(Debug, Clone)]
 pub(super) struct Recurrent {
-    /// Cells of each direction, H.
-    pub(super) cells: usize,
-    /// W is `[inputs + R x 4 H]`, its last R rows being for the layer's own last output; columns are the gates i, f, g, o.
-    pub(super) directions: Vec<(Direction, Connection)>,
-}
-
-/// What a stream of rows has left in a layer: the output and the cells after the last row, empty before the first.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Carry {
-    /// `[lanes x R]`.
-    output: Vec<f32>,
-    /// `[lanes x H]`.
-    cells: Vec<f32>,
-}
-
-/// What the backward of one direction needs of its forward, in the order of time.
-pub(super) struct Unrolled {
-    /// The gates i, f, g, o `[rows x 4 H]`.
-    gates: Vec<f32>,
-    /// The cells c `[rows x H]`.
-    cells: Vec<f32>,
+    /// All with as many outputs and the same splice.
+    readers: Vec<Reader>,
 }
 
 impl Recurrent {
+    /// A layer of these readers, one or more, which have as many outputs and the same splice.
+    pub(super) fn new(readers: Vec<Reader>) -> Self {
+        Self { readers }
+    }
+
+    pub(super) fn parts_mut(&mut self) -> Vec<&mut dyn Part> {
+        self.readers.iter_mut().flat_map(Reader::parts_mut).collect()
+    }
+
+    /// The input rows that z of a row sees.
+    pub(super) fn splice(&self) -> &Splice {
+        &self.readers[0].gates.splice
+    }
+
     /// Columns of the output.
     pub(super) fn outputs(&self) -> usize {
-        self.cells * self.directions.len()
+        self.readers.iter().map(Reader::outputs).sum()
     }
 
     /// Whether a row's output depends on the rows after it.
     pub(super) fn reads_backward(&self) -> bool {
-        self.directions.iter().any(|(direction, _)| *direction == Direction::Backward)
+        self.readers.iter().any(|reader| reader.direction == Direction::Backward)
     }
 
-    /// Where in y the output of direction number `place` begins, for each row in the order of time.
+    /// Where in y the output of reader number `place` begins, for each row in the order of time.
     fn firsts(&self, place: usize, timeline: &Timeline) -> Vec<usize> {
-        timeline.rows().iter().map(|row| row * self.outputs() + place * self.cells).collect()
+        let outputs = self.readers[place].outputs();
+        timeline.rows().iter().map(|row| row * self.outputs() + place * outputs).collect()
     }
 
     /// The outputs of all rows of x, going on from `carry`.
     pub(super) fn forward(&self, values: &[&[f32]], x: &Rows, carry: &mut Carry) -> (Rows, Vec<Unrolled>) {
-        let segments = x.segments.after(&self.directions[0].1.splice);
+        let segments = x.segments.after(self.splice());
         let timeline = Timeline::new(&segments);
-        let mut y = vec![0.0; segments.rows() * self.outputs()];
+        let mut y = Buffer::any(segments.rows() * self.outputs());
         let mut all = Vec::new();
-        for (place, (direction, connection)) in self.directions.iter().enumerate() {
-            let [bias, weight] = connection.places.map(|place| values[place]);
-            let gates = connection.on(&x.segments).in_order(timeline.rows()).forward(&x.values, weight, bias);
+        for (place, reader) in self.readers.iter().enumerate() {
             let mut start = Carry::default();
-            let carry = if *direction == Direction::Forward { &mut *carry } else { &mut start };
-            let steps = timeline.steps(*direction);
-            let firsts = self.firsts(place, &timeline);
-            all.push(self.unroll(connection.feedback(values), (gates, &steps), (carry, &mut y, &firsts)));
+            let carry = if reader.direction == Direction::Forward { &mut *carry } else { &mut start };
+            let read = Read { x, timeline: &timeline, firsts: &self.firsts(place, &timeline) };
+            all.push(reader.forward(values, read, (carry, &mut y)));
         }
         (Rows { values: y, segments }, all)
     }
 
-    /// The recursion over time, from z = x W + b: z[t] += h[t-1] U, then what [`Advance`] does.
-    fn unroll(
-        &self,
-        feedback: &[f32],
-        (mut gates, steps): (Vec<f32>, &[Step]),
-        (carry, y, firsts): (&mut Carry, &mut [f32], &[usize]),
-    ) -> Unrolled {
-        let (h, wide) = (self.cells, 4 * self.cells);
-        let feedback = Feedback::new(View::new(feedback, (h, wide), wide), steps.len());
-        let mut cells = vec![0.0; gates.len() / 4];
-        for (number, Step { now, past }) in steps.iter().enumerate() {
-            let here = &mut gates[now.start * wide..now.end * wide];
-            let (before, state) = cells_at(&mut cells, (past, now), h);
-            if number > 0 || carry.output.is_empty() {
-                feedback.add(View::listed(y, &firsts[past.clone()], h), here);
-                state[..before.len()].copy_from_slice(before);
-            } else {
-                feedback.add(View::new(&carry.output, (now.len(), h), h), here);
-                state.copy_from_slice(&carry.cells);
-            }
-            let output = (&mut *y, &firsts[now.clone()]);
-            vectorised(Advance { width: h, gates: here, cells: state, output });
-        }
-        if let Some(Step { now, .. }) = steps.last() {
-            carry.cells = cells[now.start * h..now.end * h].to_vec();
-            carry.output = firsts[now.clone()].iter().flat_map(|&first| &y[first..first + h]).copied().collect();
-        }
-        Unrolled { gates, cells }
-    }
-
-    /// Adds the gradients by W and b to `sums` and, if `by_x` is given, that by x to it, from the gradient by the output.
+    /// Adds the gradients by the parameters to `sums` and, if `by_x` is given, that by x to it, from the gradient by the output.
     pub(super) fn backward(
         &self,
         values: &[&[f32]],
         (x, all, gradient): (&Rows, Vec<Unrolled>, &[f32]),
         (sums, mut by_x): (&mut [&mut [f32]], Option<&mut [f32]>),
     ) {
-        let timeline = Timeline::new(&x.segments.after(&self.directions[0].1.splice));
-        for (place, ((direction, connection), unrolled)) in self.directions.iter().zip(all).enumerate() {
-            let [bias, weight] = connection.places;
-            let steps = timeline.steps(*direction);
-            let by_y = (gradient, &self.firsts(place, &timeline)[..]);
-            let (by_z, output) = self.roll_back(connection.feedback(values), (unrolled, &steps), by_y);
-            let affine = connection.on(&x.segments).in_order(timeline.rows());
-            affine.weight_gradient(&x.values, &by_z, sums[weight]);
-            affine.bias_gradient(&by_z, sums[bias]);
-            self.feedback_gradient(&steps, (&output, &by_z), connection.feedback_sum(sums));
-            if let Some(by_x) = by_x.as_deref_mut() {
-                affine.input_gradient(values[weight], &by_z, by_x);
-            }
-        }
-    }
-
-    /// dL/dz `[rows x 4 H]` and h `[rows x H]`: dh[t] = dy[t] + dz[t+1] U', then what [`Retreat`] does.
-    fn roll_back(
-        &self,
-        feedback: &[f32],
-        (Unrolled { mut gates, mut cells }, steps): (Unrolled, &[Step]),
-        (by_y, firsts): (&[f32], &[usize]),
-    ) -> (Vec<f32>, Vec<f32>) {
-        let (h, wide) = (self.cells, 4 * self.cells);
-        let feedback = Packed::new(View::new(feedback, (h, wide), wide).transposed());
-        let lanes = steps.iter().map(|step| step.now.len()).max().unwrap_or(0);
-        let (mut by_h, mut by_c) = (vec![0.0; lanes * h], vec![0.0; lanes * h]);
-        let (mut output, zeros) = (vec![0.0; cells.len()], vec![0.0; h]);
-        let mut later = Step { now: 0..0, past: 0..0 };
-        for step in steps.iter().rev() {
-            let Step { now, past } = step;
-            let by_h = &mut by_h[..now.len() * h];
-            for (by_h, &first) in by_h.chunks_exact_mut(h).zip(&firsts[now.clone()]) {
-                by_h.copy_from_slice(&by_y[first..first + h]);
-            }
-            let follow = later.past.len();
-            let by_later = View::new(&gates[later.now.start * wide..], (follow, wide), wide);
-            feedback.multiply_add(ViewMut::new(by_h, (follow, h), h), by_later);
-            let (past, cells) = cells_at(&mut cells, (past, now), h);
-            vectorised(Retreat {
-                width: h,
-                gates: &mut gates[now.start * wide..now.end * wide],
-                cells,
-                past,
-                by_output: by_h,
-                by_cells: &mut by_c[..now.len() * h],
-                output: &mut output[now.start * h..now.end * h],
-                zeros: &zeros,
-            });
-            later = step.clone();
-        }
-        (gates, output)
-    }
-
-    /// dL/dU = sum over rows of h[t-1]' dL/dz[t], added to `sum`.
-    fn feedback_gradient(&self, steps: &[Step], (output, by_z): (&[f32], &[f32]), sum: &mut [f32]) {
-        let (h, wide) = (self.cells, 4 * self.cells);
-        let before: Vec<usize> = steps.iter().flat_map(|step| step.past.clone()).map(|place| place * h).collect();
-        let after = steps.iter().flat_map(|step| step.now.clone().take(step.past.len()));
-        let after: Vec<usize> = after.map(|place| place * wide).collect();
-        let before = View::listed(output, &before, h).transposed();
-        multiply_add(ViewMut::new(sum, (h, wide), wide), before, View::listed(by_z, &after, wide));
-    }
-}
-
-/// c at the `past` places, and at those of `now` to change: neither begins before the other ends.
-fn cells_at<'a>(
-    cells: &'a mut [f32],
-    (past, now): (&std::ops::Range<usize>, &std::ops::Range<usize>),
-    width: usize,
-) -> (&'a [f32], &'a mut [f32]) {
-    let (count, lanes) = (past.len() * width, now.len() * width);
-    if past.start < now.start {
-        let (low, high) = cells.split_at_mut(now.start * width);
-        (&low[past.start * width..][..count], &mut high[..lanes])
-    } else {
-        let (low, high) = cells.split_at_mut(now.end * width);
-        let past = if count == 0 { &[] } else { &high[(past.start - now.end) * width..][..count] };
-        (past, &mut low[now.start * width..])
-    }
-}
-
-/// The weights U of a layer's own last output.
-enum Feedback<'a> {
-    Plain(View<'a>),
-    Packed(Packed),
-}
-
-impl<'a> Feedback<'a> {
-    /// Steps from which on it is worth while to bring U into the order in which it is read.
-    const LONG: usize = 8;
-
-    fn new(weight: View<'a>, steps: usize) -> Self {
-        if steps < Self::LONG { Self::Plain(weight) } else { Self::Packed(Packed::new(weight)) }
-    }
-
-    /// Adds h U to the first rows of z, for as many as h has.
-    fn add(&self, h: View<'_>, z: &mut [f32]) {
-        match self {
-            Self::Plain(weight) => {
-                let wide = weight.cols();
-                multiply_add(ViewMut::new(z, (h.rows(), wide), wide), h, *weight);
-            }
-            Self::Packed(weight) => {
-                let wide = weight.cols();
-                weight.multiply_add(ViewMut::new(z, (h.rows(), wide), wide), h);
-            }
+        let timeline = Timeline::new(&x.segments.after(self.splice()));
+        for (place, (reader, unrolled)) in self.readers.iter().zip(all).enumerate() {
+            let read = Read { x, timeline: &timeline, firsts: &self.firsts(place, &timeline) };
+            reader.backward(values, read, (unrolled, gradient), (sums, by_x.as_deref_mut()));
         }
     }
 }
@@ -223,6 +79,7 @@ impl<'a> Feedback<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::connection::Connection;
     use crate::network::splice::{Segments, Splice};
     use crate::random::Random;
 
@@ -233,12 +90,12 @@ mod tests {
 
     /// A layer of so many cells on 2 inputs.
     fn layer(cells: usize, directions: &[Direction]) -> Recurrent {
-        let connection = |(place, &direction): (usize, &Direction)| {
-            let mut connection = Connection::gates(direction.name().into(), Splice::none(), (2, cells));
-            connection.places = [2 * place, 2 * place + 1];
-            (direction, connection)
+        let reader = |(place, &direction): (usize, &Direction)| {
+            let mut gates = Connection::gates(direction.name().into(), Splice::none(), (2, cells, cells));
+            gates.places = [2 * place, 2 * place + 1];
+            Reader { direction, gates, projection: None }
         };
-        Recurrent { cells, directions: directions.iter().enumerate().map(connection).collect() }
+        Recurrent::new(directions.iter().enumerate().map(reader).collect())
     }
 
     /// One utterance by the formulas, number by number in f64; `x` in the order of reading.
@@ -267,7 +124,7 @@ mod tests {
         let parameters: Vec<Vec<f32>> = (0..4).map(|place| draw(place, if place % 2 == 0 { 12 } else { 60 })).collect();
         let values: Vec<&[f32]> = parameters.iter().map(Vec::as_slice).collect();
         let lengths = [4, 0, 7, 1, 7, 2];
-        let x = Rows { values: draw(9, 21 * 2), segments: Segments::new(lengths) };
+        let x = Rows { values: draw(9, 21 * 2).into(), segments: Segments::new(lengths) };
         let (y, _) = layer.forward(&values, &x, &mut Carry::default());
         assert_eq!(y.values.len(), 21 * 6);
         for (first, rows) in x.segments.iter() {
@@ -295,7 +152,7 @@ mod tests {
             (0..32).map(|at| (cell(at) - 5.0) / 5.0).collect()
         };
         let values: [&[f32]; 4] = [&bias, &weight(0), &bias, &weight(1)];
-        let x = Rows { values: vec![1.0, -2.0, 0.5, 0.25, -1.5, 3.0], segments: Segments::new([3]) };
+        let x = Rows { values: vec![1.0, -2.0, 0.5, 0.25, -1.5, 3.0].into(), segments: Segments::new([3]) };
         let (y, unrolled) = layer.forward(&values, &x, &mut Carry::default());
         let near = |found: &[f32], expected: &[f32]| {
             let all = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
@@ -323,8 +180,8 @@ mod tests {
         let (bias, weight) = (draw(1, 12), draw(2, 60));
         let values: [&[f32]; 2] = [&bias, &weight];
         let read = |x: &[f32], carry: &mut Carry| {
-            let x = Rows { values: x.to_vec(), segments: Segments::new([x.len() / 2]) };
-            layer.forward(&values, &x, carry).0.values
+            let x = Rows { values: x.to_vec().into(), segments: Segments::new([x.len() / 2]) };
+            layer.forward(&values, &x, carry).0.values.into_vec()
         };
         let x = draw(3, 18);
         let whole = read(&x, &mut Carry::default());

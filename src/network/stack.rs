@@ -19,6 +19,8 @@ pub struct StackConfig {
     pub layers: usize,
     /// Cells of each layer and direction.
     pub width: usize,
+    /// Values to which each direction's output is projected, fewer than `width`; 0 for none.
+    pub projection: usize,
     /// Which ways they read.
     pub directions: Directions,
 }
@@ -45,7 +47,7 @@ impl Directions {
 
 impl Default for StackConfig {
     fn default() -> Self {
-        Self { layers: 1, width: 256, directions: Directions::Forward }
+        Self { layers: 1, width: 256, projection: 0, directions: Directions::Forward }
     }
 }
 
@@ -60,6 +62,6 @@ impl StackConfig {
     }
 
     fn lstm(&self) -> LstmConfig {
-        LstmConfig { layers: self.layers, width: self.width, subsampling: 1, dropout: 0.0 }
+        LstmConfig { layers: self.layers, width: self.width, projection: self.projection, subsampling: 1, dropout: 0.0 }
     }
 }

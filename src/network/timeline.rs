@@ -58,11 +58,6 @@ impl Timeline {
         &self.rows
     }
 
-    /// Lanes that have a row at some time.
-    pub(super) fn lanes(&self) -> usize {
-        self.at(0).map_or(0, |places| places.len())
-    }
-
     fn at(&self, time: usize) -> Option<Range<usize>> {
         Some(self.firsts[time]..*self.firsts.get(time + 1)?)
     }
@@ -93,12 +88,11 @@ mod tests {
     #[test]
     fn rows_lie_by_time_and_each_lane_finds_what_it_read_last() {
         let timeline = Timeline::new(&Segments::new([2, 0, 3, 1]));
-        assert_eq!((timeline.rows(), timeline.lanes()), (&[2, 0, 5, 3, 1, 4][..], 3));
+        assert_eq!(timeline.rows(), [2, 0, 5, 3, 1, 4]);
         let step = |now, past| Step { now, past };
         assert_eq!(timeline.steps(Direction::Forward), [step(0..3, 0..0), step(3..5, 0..2), step(5..6, 3..4)]);
         assert_eq!(timeline.steps(Direction::Backward), [step(5..6, 0..0), step(3..5, 5..6), step(0..3, 3..5)]);
         let empty = Timeline::new(&Segments::new([0]));
         assert!(empty.steps(Direction::Forward).is_empty() && empty.steps(Direction::Backward).is_empty());
-        assert_eq!(empty.lanes(), 0);
     }
 }

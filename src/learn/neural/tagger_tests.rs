@@ -39,7 +39,7 @@ fn tokens(data: &[(SparseFrames, Answer)]) -> Vec<Tokens<'_>> {
 }
 
 fn networks(dropout: f32) -> [NetworkConfig; 3] {
-    let lstm = LstmConfig { layers: 2, width: 4, subsampling: 1, dropout };
+    let lstm = LstmConfig { layers: 2, width: 4, projection: 0, subsampling: 1, dropout };
     let tdnn = TdnnConfig {
         input_context_frames: 1,
         input_width: 5,

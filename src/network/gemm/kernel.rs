@@ -47,9 +47,9 @@ impl Kernel {
         self.runs.len()
     }
 
-    /// Most columns of a tile.
-    pub(super) fn cols(&self) -> usize {
-        self.runs[0].len() * self.lanes
+    /// Most columns of a tile that has so many rows, or fewer.
+    pub(super) fn cols(&self, rows: usize) -> usize {
+        self.runs[rows - 1].len() * self.lanes
     }
 
     /// Whether it multiplies and adds at once, with one rounding.
@@ -144,17 +144,26 @@ pub(super) fn kernels() -> Vec<&'static Kernel> {
     all
 }
 
-/// The table of a kernel's runs by rows and vectors.
+/// The table of a kernel's runs: for each number of rows, the numbers of vectors.
 macro_rules! runs {
-    ($run:ident, $vectors:tt: $($rows:literal)*) => { &[$(runs!(@row $run $rows $vectors)),*] };
+    ($run:ident: $($rows:literal $vectors:tt)*) => { &[$(runs!(@row $run $rows $vectors)),*] };
     (@row $run:ident $rows:literal [$($vectors:literal)*]) => { &[$($run::<$rows, $vectors>),*] };
 }
 
+// As many sums as there are registers for, or for one row enough that none waits for the one before it.
 #[cfg(target_arch = "x86_64")]
-static AVX512: Kernel = Kernel { runs: runs!(avx512, [1 2 3]: 1 2 3 4 5 6 7 8), lanes: 16, level: Level::Avx512 };
+static AVX512: Kernel = Kernel {
+    runs: runs!(avx512: 1 [1 2 3 4 5 6 7 8] 2 [1 2 3 4 5 6 7 8] 3 [1 2 3 4 5 6] 4 [1 2 3 4 5 6] 5 [1 2 3] 6 [1 2 3] 7 [1 2 3] 8 [1 2 3]),
+    lanes: 16,
+    level: Level::Avx512,
+};
 #[cfg(target_arch = "x86_64")]
-static AVX2: Kernel = Kernel { runs: runs!(avx2, [1 2]: 1 2 3 4 5 6), lanes: 8, level: Level::Avx2 };
-static PORTABLE: Kernel = Kernel { runs: runs!(portable, [1]: 1 2 3 4), lanes: 8, level: Level::Portable };
+static AVX2: Kernel = Kernel {
+    runs: runs!(avx2: 1 [1 2 3 4 5 6 7 8] 2 [1 2 3 4] 3 [1 2 3] 4 [1 2] 5 [1 2] 6 [1 2]),
+    lanes: 8,
+    level: Level::Avx2,
+};
+static PORTABLE: Kernel = Kernel { runs: runs!(portable: 1 [1 2] 2 [1] 3 [1] 4 [1]), lanes: 8, level: Level::Portable };
 
 /// The instructions of one kind of processor, for a kernel.
 macro_rules! kernel {
@@ -207,19 +216,17 @@ unsafe fn portable<const ROWS: usize, const VECTORS: usize>(tile: &Tile<'_>, out
     let mut sums = [[[0.0f32; LANES]; VECTORS]; ROWS];
     for k in 0..tile.depth {
         let b = &tile.b[k * tile.b_step..][..VECTORS * LANES];
-        for row in 0..ROWS {
-            let a = tile.a[tile.a_rows[row] + k * tile.a_step];
-            for at in 0..VECTORS {
-                for lane in 0..LANES {
-                    sums[row][at][lane] = fused::<FUSED_HERE>(a, b[at * LANES + lane], sums[row][at][lane]);
-                }
+        for (sums, &first) in sums.iter_mut().zip(tile.a_rows) {
+            let a = tile.a[first + k * tile.a_step];
+            for (sum, &b) in sums.as_flattened_mut().iter_mut().zip(b) {
+                *sum = fused::<FUSED_HERE>(a, b, *sum);
             }
         }
     }
-    for row in 0..ROWS {
+    for (sums, &first) in sums.iter().zip(out_rows) {
         // SAFETY: see above.
-        let out = unsafe { std::slice::from_raw_parts_mut(out.add(out_rows[row]), VECTORS * LANES) };
-        for (at, (out, sum)) in out.iter_mut().zip(sums[row].as_flattened()).enumerate() {
+        let out = unsafe { std::slice::from_raw_parts_mut(out.add(first), VECTORS * LANES) };
+        for (at, (out, sum)) in out.iter_mut().zip(sums.as_flattened()).enumerate() {
             *out = tile.start.map_or(*out, |start| start[at]) + sum;
         }
     }

@@ -9,13 +9,14 @@ mod kernel;
 use std::cell::RefCell;
 use std::ops::Range;
 
+use super::buffers::Buffer;
 use kernel::{Kernel, Tile};
 pub(super) use kernel::{Loop, fused, vectorised};
 
-/// Products over so many k at once: the rows of a tile then stay in the nearest cache.
-const DEPTH: usize = 256;
+/// Products over at most so many k at once: the rows of a tile then stay in the nearest cache.
+const DEPTH: usize = 384;
 /// Columns of b that are packed at once: with [`DEPTH`], a part of the second cache.
-const COLS: usize = 384;
+const COLS: usize = 288;
 
 /// Where the lines of a view begin.
 #[derive(Clone, Copy)]
@@ -128,6 +129,24 @@ pub(super) enum Start<'a> {
     Row(&'a [f32]),
 }
 
+impl<'a> Start<'a> {
+    /// That row from a column on.
+    fn from(self, first: usize) -> Option<&'a [f32]> {
+        match self {
+            Self::Output => None,
+            Self::Row(row) => Some(&row[first..]),
+        }
+    }
+
+    /// Adds sums to this start, in the row of an output from column `first` on.
+    fn add(self, sums: &[f32], (out, first): (&mut [f32], usize)) {
+        if let Some(start) = self.from(first) {
+            out.copy_from_slice(&start[..out.len()]);
+        }
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+    }
+}
+
 /// out = start + a b.
 ///
 /// # Panics
@@ -147,36 +166,36 @@ pub(super) fn multiply_add(out: ViewMut<'_>, a: View<'_>, b: View<'_>) {
 
 /// A right operand in the order in which kernels read it: for one that many small products share.
 pub(super) struct Packed {
-    values: Vec<f32>,
+    values: Buffer,
     rows: usize,
     cols: usize,
+    /// Columns of a panel.
+    width: usize,
 }
 
 impl Packed {
-    /// b in that order.
-    pub(super) fn new(b: View<'_>) -> Self {
-        Self::by(kernel::kernel(), b)
+    /// b in that order, for products with an `a` of at most `rows` rows, or a few more.
+    pub(super) fn new(b: View<'_>, rows: usize) -> Self {
+        Self::by(kernel::kernel(), b, rows)
     }
 
-    fn by(kernel: &Kernel, b: View<'_>) -> Self {
-        let mut values = Vec::new();
-        for depth in blocks(b.rows(), DEPTH) {
-            pack(kernel, b, (&depth, &(0..b.cols())), &mut values);
+    fn by(kernel: &Kernel, b: View<'_>, rows: usize) -> Self {
+        let (width, whole) = (kernel.cols(rows.clamp(1, kernel.rows())), b.cols().next_multiple_of(kernel.lanes));
+        let mut values = Buffer::any(b.rows() * whole);
+        for depth in even_blocks(b.rows(), DEPTH) {
+            let block = &mut values[depth.start * whole..depth.end * whole];
+            pack((b, &depth, &(0..b.cols())), (width, kernel.lanes), block);
         }
-        Self { values, rows: b.rows(), cols: b.cols() }
+        Self { values, rows: b.rows(), cols: b.cols(), width }
     }
 
-    pub(super) fn cols(&self) -> usize {
-        self.cols
-    }
-
-    /// out += a b.
+    /// out = start + a b.
     ///
     /// # Panics
     /// When the shapes do not fit.
-    pub(super) fn multiply_add(&self, out: ViewMut<'_>, a: View<'_>) {
+    pub(super) fn multiply(&self, out: ViewMut<'_>, start: Start<'_>, a: View<'_>) {
         assert!(a.cols() == self.rows && out.cols == self.cols, "shapes of a product must fit");
-        Product { kernel: kernel::kernel(), a, b: Right::Packed(self) }.run(out, Start::Output);
+        Product { kernel: kernel::kernel(), a, b: Right::Packed(self) }.run(out, start);
     }
 }
 
@@ -203,6 +222,8 @@ struct Scratch {
     a: Vec<f32>,
     /// A tile that reaches over the edge of the output.
     edge: Vec<f32>,
+    /// Whether panels were read from the last to the first.
+    reversed: bool,
 }
 
 thread_local! {
@@ -218,10 +239,12 @@ impl Product<'_> {
         if out.rows == 0 || out.cols == 0 {
             return;
         }
+        // A packed b is in order as a whole; of a plain one, a block at a time is brought into order.
+        let size = if matches!(self.b, Right::Packed(_)) { out.cols } else { COLS };
         SCRATCH.with_borrow_mut(|scratch| {
-            for depth in blocks(self.a.cols(), DEPTH) {
+            for depth in even_blocks(self.a.cols(), DEPTH) {
                 let start = if depth.start == 0 { start } else { Start::Output };
-                for cols in blocks(out.cols, COLS) {
+                for cols in blocks(out.cols, size) {
                     self.block(&mut out, (start, &depth, &cols), scratch);
                 }
             }
@@ -233,7 +256,7 @@ impl Product<'_> {
         &self,
         out: &mut ViewMut<'_>,
         (start, depth, cols): (Start<'_>, &Range<usize>, &Range<usize>),
-        Scratch { a: turned, b: packed, edge }: &mut Scratch,
+        Scratch { a: turned, b: packed, edge, reversed }: &mut Scratch,
     ) {
         let (kernel, lanes) = (self.kernel, self.kernel.lanes);
         let panels = self.panels((depth, cols, out.rows), packed);
@@ -241,32 +264,24 @@ impl Product<'_> {
         for rows in even_blocks(out.rows, kernel.rows()) {
             let count = rows.len();
             let (a, a_step) = self.rows((&rows, depth), &mut a_rows, turned);
-            for first in (cols.start..cols.end).step_by(kernel.cols()) {
-                let width = kernel.cols().min(cols.end - first);
+            let a_rows = &a_rows[..count];
+            *reversed = !*reversed;
+            for panel in there_or_back(cols.len().div_ceil(panels.width), *reversed) {
+                let first = cols.start + panel * panels.width;
+                let width = panels.width.min(cols.end - first);
                 let whole = width.next_multiple_of(lanes);
                 let (b, b_step) = panels.of(first - cols.start, (depth.len(), whole));
-                let tile = Tile { depth: depth.len(), a, a_rows: &a_rows[..count], a_step, b, b_step, start: None };
+                let tile = Tile { depth: depth.len(), a, a_rows, a_step, b, b_step, start: start.from(first) };
                 if width == whole {
-                    for (place, row) in rows.clone().enumerate() {
-                        out_rows[place] = out.firsts.of(row) + first;
-                    }
-                    let start = match start {
-                        Start::Output => None,
-                        Start::Row(row) => Some(&row[first..]),
-                    };
-                    kernel.run(&Tile { start, ..tile }, whole, (out.data, &out_rows[..count]));
-                    continue;
-                }
-                edge.clear();
-                edge.resize(count * whole, 0.0);
-                (0..count).for_each(|place| out_rows[place] = place * whole);
-                kernel.run(&tile, whole, (edge, &out_rows[..count]));
-                for (row, sums) in rows.clone().zip(edge.chunks_exact(whole)) {
-                    let out = &mut out.row(row)[first..first + width];
-                    if let Start::Row(row) = start {
-                        out.copy_from_slice(&row[first..first + width]);
-                    }
-                    out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+                    rows.clone().enumerate().for_each(|(at, row)| out_rows[at] = out.firsts.of(row) + first);
+                    kernel.run(&tile, whole, (out.data, &out_rows[..count]));
+                } else {
+                    edge.clear();
+                    edge.resize(count * whole, 0.0);
+                    (0..count).for_each(|at| out_rows[at] = at * whole);
+                    kernel.run(&Tile { start: None, ..tile }, whole, (edge, &out_rows[..count]));
+                    let sums = rows.clone().zip(edge.chunks_exact(whole));
+                    sums.for_each(|(row, sums)| start.add(sums, (&mut out.row(row)[first..first + width], first)));
                 }
             }
         }
@@ -285,8 +300,14 @@ impl Product<'_> {
             }
             return (self.a.data, 1);
         }
-        turned.clear();
-        depth.clone().for_each(|k| turned.extend_from_slice(self.a.line(k, rows)));
+        turned.resize(depth.len() * rows.len(), 0.0);
+        if rows.len() == 8 {
+            let lines = depth.clone().map(|k| self.a.line(k, rows).first_chunk().expect("eight values"));
+            turned.as_chunks_mut::<8>().0.iter_mut().zip(lines).for_each(|(cells, line)| *cells = *line);
+        } else {
+            let cells = turned.chunks_exact_mut(rows.len());
+            cells.zip(depth.clone()).for_each(|(cells, k)| cells.copy_from_slice(self.a.line(k, rows)));
+        }
         (0..rows.len()).for_each(|place| firsts[place] = place);
         (turned, rows.len())
     }
@@ -298,20 +319,21 @@ impl Product<'_> {
         packed: &'s mut Vec<f32>,
     ) -> Panels<'s> {
         let lanes = self.kernel.lanes;
+        let width = self.kernel.cols(even_blocks(rows, self.kernel.rows()).map(|rows| rows.len()).max().unwrap_or(1));
         match self.b {
             Right::Packed(b) => {
                 let whole = b.cols.next_multiple_of(lanes);
-                Panels::Packed(&b.values[depth.start * whole + cols.start * depth.len()..])
+                Panels { values: &b.values[depth.start * whole..], stride: None, width: b.width }
             }
             Right::Plain(View { data, firsts: Firsts::Every(stride), turned: false, .. })
                 if rows <= self.kernel.rows() && cols.len().is_multiple_of(lanes) =>
             {
-                Panels::Plain(&data[depth.start * stride + cols.start..], stride)
+                Panels { values: &data[depth.start * stride + cols.start..], stride: Some(stride), width }
             }
             Right::Plain(b) => {
-                packed.clear();
-                pack(self.kernel, b, (depth, cols), packed);
-                Panels::Packed(packed)
+                packed.resize(depth.len() * cols.len().next_multiple_of(lanes), 0.0);
+                pack((b, depth, cols), (width, lanes), packed);
+                Panels { values: packed, stride: None, width }
             }
         }
     }
@@ -321,45 +343,67 @@ impl Product<'_> {
 const MOST_ROWS: usize = 16;
 
 /// A block of b.
-enum Panels<'a> {
-    Packed(&'a [f32]),
-    /// Where it lies, and its row stride.
-    Plain(&'a [f32], usize),
+struct Panels<'a> {
+    values: &'a [f32],
+    /// From row to row, where b lies as it was; else its panels lie one after another.
+    stride: Option<usize>,
+    /// Columns of a panel, of which the last may have fewer.
+    width: usize,
 }
 
 impl Panels<'_> {
-    /// The panel that begins at column `first` of the block, and its row stride.
+    /// The panel that begins at column `first` of the block and has `width` columns, and its row stride.
     fn of(&self, first: usize, (depth, width): (usize, usize)) -> (&[f32], usize) {
-        match self {
-            Self::Packed(values) => (&values[first * depth..], width),
-            Self::Plain(values, stride) => (&values[first..], *stride),
+        match self.stride {
+            None => (&self.values[first * depth..], width),
+            Some(stride) => (&self.values[first..], stride),
         }
     }
 }
 
-/// Appends the panels of part of b: for each its rows one after another, the last panel filled up with zeros.
-fn pack(kernel: &Kernel, b: View<'_>, (depth, cols): (&Range<usize>, &Range<usize>), packed: &mut Vec<f32>) {
-    for first in cols.clone().step_by(kernel.cols()) {
-        let panel = first..cols.end.min(first + kernel.cols());
-        let whole = panel.len().next_multiple_of(kernel.lanes);
+/// `0..count`, or the same from its end on: what was read last is still in the caches when it comes first the next time.
+fn there_or_back(count: usize, reversed: bool) -> impl Iterator<Item = usize> {
+    (0..count).map(move |at| if reversed { count - 1 - at } else { at })
+}
+
+/// The panels of part of b: for each its rows one after another, the last panel filled up with zeros.
+fn pack(
+    (b, depth, cols): (View<'_>, &Range<usize>, &Range<usize>),
+    (width, lanes): (usize, usize),
+    packed: &mut [f32],
+) {
+    let mut rest = packed;
+    for first in cols.clone().step_by(width) {
+        let panel = first..cols.end.min(first + width);
+        let whole = panel.len().next_multiple_of(lanes);
+        let cells;
+        (cells, rest) = rest.split_at_mut(depth.len() * whole);
         if b.turned {
-            pack_turned(b, (depth, &panel, whole), packed);
-            continue;
+            pack_turned(b, (depth, &panel), (cells, whole));
+        } else {
+            cells.chunks_exact_mut(whole).zip(depth.clone()).for_each(|(cells, k)| copy(b.line(k, &panel), cells));
         }
-        for k in depth.clone() {
-            packed.extend_from_slice(b.line(k, &panel));
-            packed.resize(packed.len() + whole - panel.len(), 0.0);
-        }
+    }
+}
+
+/// Copies a few values, and fills up with zeros.
+fn copy(from: &[f32], to: &mut [f32]) {
+    let ((from_blocks, from), (to_blocks, to)) = (from.as_chunks::<8>(), to.as_chunks_mut::<8>());
+    let (whole, last) = to_blocks.split_at_mut(from_blocks.len());
+    whole.iter_mut().zip(from_blocks).for_each(|(to, from)| *to = *from);
+    for (at, to) in last.as_flattened_mut().iter_mut().chain(to).enumerate() {
+        *to = from.get(at).copied().unwrap_or(0.0);
     }
 }
 
 /// One panel of a b whose columns are lines.
-fn pack_turned(b: View<'_>, (depth, panel, whole): (&Range<usize>, &Range<usize>, usize), packed: &mut Vec<f32>) {
-    let begin = packed.len();
-    packed.resize(begin + depth.len() * whole, 0.0);
+fn pack_turned(b: View<'_>, (depth, panel): (&Range<usize>, &Range<usize>), (cells, whole): (&mut [f32], usize)) {
+    for place in panel.len()..whole {
+        cells[place..].iter_mut().step_by(whole).for_each(|cell| *cell = 0.0);
+    }
     for (place, col) in panel.clone().enumerate() {
-        let cells = packed[begin + place..].iter_mut().step_by(whole);
-        cells.zip(b.line(col, depth)).for_each(|(cell, &value)| *cell = value);
+        let column = cells[place..].iter_mut().step_by(whole);
+        column.zip(b.line(col, depth)).for_each(|(cell, &value)| *cell = value);
     }
 }
 
@@ -432,7 +476,7 @@ mod tests {
                 (listed, straight.1),
             ] {
                 let (before, bias) = (draw(&mut random, m * n), draw(&mut random, n));
-                let packed = Packed::by(kernel, right);
+                let packed = Packed::by(kernel, right, m);
                 for (right_operand, start) in [Right::Plain(right), Right::Packed(&packed)]
                     .into_iter()
                     .flat_map(|right| [Start::Output, Start::Row(&bias)].map(|start| (right, start)))

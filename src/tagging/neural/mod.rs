@@ -70,7 +70,7 @@ pub(super) fn train(
         watch(TagEvent::Round { report, development });
         best.offer(development, Some(scores));
     }
-    best.kept.map(Scores::Network).ok_or_else(|| Error::Other("no epoch was asked for".into()))
+    best.kept.map(|kept| Scores::Network(Box::new(kept))).ok_or_else(|| Error::Other("no epoch was asked for".into()))
 }
 
 /// A criterion over whole sequences; transitions begin with zeros.

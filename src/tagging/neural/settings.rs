@@ -111,7 +111,7 @@ impl NeuralSettings {
     /// The network of that kind; none for linear weights.
     pub(super) fn network(&self, source: Source) -> Option<NetworkConfig> {
         let Self { layers, width, dropout, tdnn, .. } = self;
-        let lstm = LstmConfig { layers: *layers, width: *width, subsampling: 1, dropout: *dropout };
+        let lstm = LstmConfig { layers: *layers, width: *width, projection: 0, subsampling: 1, dropout: *dropout };
         match source {
             Source::Linear => None,
             Source::Lstm => Some(NetworkConfig::Lstm(lstm)),
