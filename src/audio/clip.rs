@@ -93,7 +93,8 @@ impl Clip {
         let (start, end) = (samples(stretch.start_seconds), samples(end_seconds));
         if start >= end || end_seconds > seconds + OVERSHOOT_SECONDS {
             let from = stretch.start_seconds;
-            let reason = format!("a stretch from {from} to {end_seconds} s, expected within the {seconds:.3} s that are there");
+            let reason =
+                format!("a stretch from {from} to {end_seconds} s, expected within the {seconds:.3} s that are there");
             return Err(Error::Audio { path: self.path.clone(), reason });
         }
         Ok(&recording.samples[start..end])
@@ -119,7 +120,9 @@ pub fn read_clips<T: Send>(
             clips => clips[0].read_recording(sample_rate_hz).ok(), // if it fails, each clip says so below
         };
         let one = |clip: &Clip| match &recording {
-            Some(all) => clip.cut(all).map(|samples| Audio { samples: samples.to_vec(), notices: all.notices.clone(), ..*all }),
+            Some(all) => {
+                clip.cut(all).map(|samples| Audio { samples: samples.to_vec(), notices: all.notices.clone(), ..*all })
+            }
             None => clip.read(sample_rate_hz),
         };
         group.iter().zip(first..).map(|(clip, index)| with(index, one(clip))).collect()
@@ -157,8 +160,12 @@ mod tests {
     fn clips_are_read_together_as_they_are_one_by_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.wav");
-        let spec =
-            hound::WavSpec { channels: 2, sample_rate: 8000, bits_per_sample: 16, sample_format: hound::SampleFormat::Int };
+        let spec = hound::WavSpec {
+            channels: 2,
+            sample_rate: 8000,
+            bits_per_sample: 16,
+            sample_format: hound::SampleFormat::Int,
+        };
         let mut writer = hound::WavWriter::create(&path, spec).unwrap();
         (0..16_000_i16).for_each(|sample| writer.write_sample(sample).unwrap());
         writer.finalize().unwrap();

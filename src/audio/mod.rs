@@ -27,8 +27,7 @@ use sniff::Kind;
 const RATES_HZ: RangeInclusive<u32> = 1_000..=768_000;
 
 /// File name extensions of audio, in lower case.
-const EXTENSIONS: [&str; 11] =
-    ["wav", "wave", "flac", "ogg", "oga", "mp3", "aif", "aiff", "aifc", "sph", "nist"];
+const EXTENSIONS: [&str; 11] = ["wav", "wave", "flac", "ogg", "oga", "mp3", "aif", "aiff", "aifc", "sph", "nist"];
 
 /// Which channel of a recording to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -68,13 +68,16 @@ impl<'a> Header<'a> {
         let size = second.and_then(|line| line.trim().parse().ok()).filter(|&size: &usize| size >= 16);
         let size = size.ok_or_else(|| damaged("without the size of its header"))?;
         let text = bytes.get(16..size).ok_or_else(|| damaged("that ends within its header"))?;
-        let end = text.windows(8).position(|window| window == b"end_head").ok_or_else(|| damaged("without end_head"))?;
+        let end =
+            text.windows(8).position(|window| window == b"end_head").ok_or_else(|| damaged("without end_head"))?;
         let text = std::str::from_utf8(&text[..end]).map_err(|_| damaged("whose header is not text"))?;
         let mut fields = BTreeMap::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(';')) {
             let mut parts = line.splitn(3, ' ');
             match [parts.next(), parts.next(), parts.next()] {
-                [Some(name), Some(kind), Some(value)] if kind.starts_with('-') => drop(fields.insert(name, value.trim())),
+                [Some(name), Some(kind), Some(value)] if kind.starts_with('-') => {
+                    drop(fields.insert(name, value.trim()))
+                }
                 _ => return Err(damaged(&format!("with the line '{line}' in its header"))),
             }
         }
@@ -83,7 +86,9 @@ impl<'a> Header<'a> {
 
     fn count(&self, name: &str, default: Option<usize>) -> Reasoned<usize> {
         match self.fields.get(name) {
-            Some(value) => value.parse().map_err(|_| format!("{name} is {value} in the SPHERE header, expected a number")),
+            Some(value) => {
+                value.parse().map_err(|_| format!("{name} is {value} in the SPHERE header, expected a number"))
+            }
             None => default.ok_or_else(|| format!("no {name} in the SPHERE header: the file is damaged")),
         }
     }
@@ -218,7 +223,9 @@ mod tests {
     /// Values of the tables in ITU-T G.711, in units of 16 bits.
     #[test]
     fn mu_law_and_a_law_are_those_of_g_711() {
-        for (byte, value) in [(0xFF, 0), (0x7F, 0), (0x80, 32_124), (0x00, -32_124), (0x8F, 16_764), (0xEF, 132), (0xFE, 8)] {
+        for (byte, value) in
+            [(0xFF, 0), (0x7F, 0), (0x80, 32_124), (0x00, -32_124), (0x8F, 16_764), (0xEF, 132), (0xFE, 8)]
+        {
             assert_eq!(mu_law(byte), value, "{byte:02X}");
         }
         for (byte, value) in [(0xD5, 8), (0x55, -8), (0xAA, 32_256), (0x2A, -32_256), (0x80, 5504), (0xC5, 264)] {
@@ -241,7 +248,11 @@ mod tests {
     fn what_is_not_read_is_refused_by_name() {
         let reason = |fields: &str| decode(&file(fields, &[0; 64]), Channel::Mix).err().unwrap();
         let shorten = PCM.replace("-s3 pcm", "-s26 pcm,embedded-shorten-v2.00");
-        assert!(reason(&shorten).contains("coded as pcm,embedded-shorten-v2.00, expected pcm of 1 or 2"), "{}", reason(&shorten));
+        assert!(
+            reason(&shorten).contains("coded as pcm,embedded-shorten-v2.00, expected pcm of 1 or 2"),
+            "{}",
+            reason(&shorten)
+        );
         assert!(reason(&PCM.replace("n_bytes -i 2", "n_bytes -i 4")).contains("samples of 4 bytes coded as pcm"));
         assert!(reason(&PCM.replace("s2 01", "s4 1032")).contains("sample_byte_format 1032"));
         assert!(reason(&PCM.replace("sample_rate -i 8000\n", "")).starts_with("no sample_rate in the SPHERE header"));

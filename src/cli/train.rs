@@ -62,7 +62,8 @@ fn open(model: &Path) -> Result<Bundle> {
 
 /// The settings file, if one is named; what settings say is then not said by other arguments.
 fn settings(args: &TrainArgs) -> Result<Option<&Path>> {
-    let is_settings = |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let is_settings =
+        |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     let told = [
         ("--lexicon", args.lexicon.is_some()),
         ("--development", !args.development.is_empty()),
@@ -75,7 +76,9 @@ fn settings(args: &TrainArgs) -> Result<Option<&Path>> {
             Some(told) => Err(Error::Config { path: path.clone(), reason: other(told) }),
             None => Ok(Some(path)),
         },
-        None if args.data.is_some() => Err(Error::Other("--data is for runs with settings: write the whole paths".into())),
+        None if args.data.is_some() => {
+            Err(Error::Other("--data is for runs with settings: write the whole paths".into()))
+        }
         None => Ok(None),
     }
 }

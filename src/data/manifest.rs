@@ -130,7 +130,9 @@ impl Manifest {
         for utterance in &self.utterances {
             let fields = fields(utterance);
             if let Some(field) = fields.iter().find(|field| field.contains(['\t', '\n', '\r'])) {
-                return Err(utterance.place.error(format!("{field:?} holds a tab or a line break, which no manifest can")));
+                return Err(utterance
+                    .place
+                    .error(format!("{field:?} holds a tab or a line break, which no manifest can")));
             }
             text.push_str(&fields.join("\t"));
             text.push('\n');

@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::manifest::{Manifest, Place, Utterance};
+use crate::Result;
 use crate::audio::{Audio, Notice, read_clips};
-use crate::{Result};
 use crate::graph::lexicon::Lexicon;
 
 /// How much the stated and the real duration may differ.

@@ -34,7 +34,9 @@ fn parse(text: &str) -> std::result::Result<Labels, (usize, String)> {
     for (line, number) in lines {
         let wrong = |expected: &str| (number, format!("'{line}': expected {expected}"));
         match label(line) {
-            Some(next) if next.end_seconds < next.start_seconds => return Err(wrong("an end that is not before the start")),
+            Some(next) if next.end_seconds < next.start_seconds => {
+                return Err(wrong("an end that is not before the start"));
+            }
             Some(next) if timed.last().is_some_and(|last| next.start_seconds < last.start_seconds) => {
                 return Err(wrong("times that do not go backwards"));
             }
@@ -54,7 +56,12 @@ fn label(line: &str) -> Option<TimedLabel> {
     let mut fields = line.split_whitespace();
     let [start, end, label] = [fields.next()?, fields.next()?, fields.next()?];
     let seconds = |field: &str| Some(field.parse::<u64>().ok()? as f64 / UNITS_PER_SECOND);
-    Some(TimedLabel { label: label.to_owned(), start_seconds: seconds(start)?, end_seconds: seconds(end)?, confidence: None })
+    Some(TimedLabel {
+        label: label.to_owned(),
+        start_seconds: seconds(start)?,
+        end_seconds: seconds(end)?,
+        confidence: None,
+    })
 }
 
 #[cfg(test)]
@@ -63,7 +70,9 @@ mod tests {
 
     #[test]
     fn times_are_in_units_of_100_ns() {
-        let Labels::Timed(labels) = parse("0 1250000 sil -3.5\n\n1250000 3600000 ax -1.25 a\n").unwrap() else { panic!() };
+        let Labels::Timed(labels) = parse("0 1250000 sil -3.5\n\n1250000 3600000 ax -1.25 a\n").unwrap() else {
+            panic!()
+        };
         let found: Vec<_> = labels.iter().map(|l| (l.start_seconds, l.end_seconds, l.label.as_str())).collect();
         assert_eq!(found, [(0.0, 0.125, "sil"), (0.125, 0.36, "ax")]);
     }

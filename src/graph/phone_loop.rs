@@ -54,7 +54,9 @@ impl PhoneLoop {
         text += &format!("{speech} = [{}]\n", list(&self.phones));
         text += "\n[boundary]\nstart = \"*\"\nend   = \"*\"\n\n[[allow]]\nfrom = \"*\"\nto   = \"*\"\n";
         if self.pause.is_some() {
-            text += &format!("[[forbid]]   # it repeats through its self-loop\nfrom = \"{silence}\"\nto   = \"{silence}\"\n");
+            text += &format!(
+                "[[forbid]]   # it repeats through its self-loop\nfrom = \"{silence}\"\nto   = \"{silence}\"\n"
+            );
         }
         let topology = |class: &str, self_loop| {
             let states = self.states;
@@ -96,7 +98,8 @@ mod tests {
     fn every_phone_follows_every_phone_and_pauses_may_come_between() {
         let pause = Pause { name: "SIL".into(), marked: Marked::Perhaps };
         let filler = Some("SPN".into());
-        let graph = PhoneLoop { name: "three \"x\"".into(), phones: names("a b c"), pause: Some(pause), filler, states: 3 };
+        let graph =
+            PhoneLoop { name: "three \"x\"".into(), phones: names("a b c"), pause: Some(pause), filler, states: 3 };
         let spec = GraphSpec::parse(&graph.text()).unwrap();
         assert_eq!(spec.symbols().names(), names("SIL SPN a b c"));
         assert_eq!((spec.name(), spec.pdfs(), spec.optional().len()), ("three \"x\"", 15, 1));

@@ -380,7 +380,8 @@ network = { kind = "mlp" }
     #[test]
     fn words_need_a_filler_and_corpora_have_one_use() {
         let wrong = |from: &str, to: &str| {
-            let config: TrainConfig = settings::parse(&format!("pass = [{{}}]\n{}", SETTINGS.replace(from, to))).unwrap();
+            let config: TrainConfig =
+                settings::parse(&format!("pass = [{{}}]\n{}", SETTINGS.replace(from, to))).unwrap();
             config.check().map_err(|error| error.to_string())
         };
         let filler = "filler = none: expected a phone for words that the lexicon lacks, as in filler = \"SPN\"";
@@ -390,7 +391,10 @@ network = { kind = "mlp" }
         let corpus = |more: &str| wrong("source = \"m\"", &format!("source = \"m\", {more}"));
         assert!(corpus("development_utterances = 2").is_ok() && corpus("use = \"development\"").is_ok());
         let both = corpus("development_utterances = 2, development_speakers = 1").unwrap_err();
-        assert_eq!(both, "development_utterances = 2: expected 0 beside development_speakers: take out one or the other");
+        assert_eq!(
+            both,
+            "development_utterances = 2: expected 0 beside development_speakers: take out one or the other"
+        );
         let whole = corpus("use = \"development\", development_speakers = 1").unwrap_err();
         assert_eq!(whole, "development_speakers = 1: expected 0: the whole corpus is for development");
     }

@@ -156,7 +156,8 @@ pub(super) fn train(
         model = run.stage(run.sequences(stage, &alignments)?, model.network, &alignments, progress)?;
     }
     let bundle = run.bundle(model, &alignments)?;
-    let dead = bundle.priors.dead().map(|pdf| run.symbol_of(pdf)).filter(|name| Some(*name) != config.filler.as_deref());
+    let dead =
+        bundle.priors.dead().map(|pdf| run.symbol_of(pdf)).filter(|name| Some(*name) != config.filler.as_deref());
     let dead: BTreeSet<&str> = dead.collect();
     if !dead.is_empty() {
         let names = dead.into_iter().collect::<Vec<_>>().join(", ");

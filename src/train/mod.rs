@@ -20,7 +20,9 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
-pub use config::{CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TrainConfig};
+pub use config::{
+    CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TrainConfig,
+};
 pub use corpus::{Corpus, DEVELOPMENT, Example};
 pub use draft::{DraftRequest, draft};
 pub use transcripts::{Transcriber, Words, slots};

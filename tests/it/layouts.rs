@@ -81,7 +81,10 @@ fn assert_read(corpus: &Path, layout: Layout, expected: &[Utterance]) {
     assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     for (name, found) in found {
         let expected = &expected[&name];
-        assert_eq!((&found.speaker, &found.words, &found.phones), (&expected.speaker, &expected.words, &expected.phones));
+        assert_eq!(
+            (&found.speaker, &found.words, &found.phones),
+            (&expected.speaker, &expected.words, &expected.phones)
+        );
         assert_eq!(found.samples.len(), expected.samples.len(), "{name}");
         let apart = |(a, b): (&i16, &i16)| a.abs_diff(*b) > 2;
         assert!(!found.samples.iter().zip(&expected.samples).any(apart), "{name}");
@@ -269,7 +272,9 @@ fn timit() {
         let words: Vec<String> = one.words.iter().flat_map(|text| text.split(' ')).map(str::to_lowercase).collect();
         match index % 2 {
             0 => dir.write(&format!("TIMIT/{sentence}.{}", case("wrd".into())), rows(&words, 1000)),
-            _ => dir.write(&format!("TIMIT/{sentence}.{}", case("txt".into())), format!("0 9999 {}\n", words.join(" "))),
+            _ => {
+                dir.write(&format!("TIMIT/{sentence}.{}", case("txt".into())), format!("0 9999 {}\n", words.join(" ")))
+            }
         }
         if index % 4 == 0 {
             let shared = case(format!("train/dr1/mspk{}/sa1", &one.speaker[3..]));
@@ -282,7 +287,8 @@ fn timit() {
         one.phones = Some([vec!["sil".to_owned()], trained.concat(), vec!["sil".into()]].concat());
     }
     assert_read(&dir.path("TIMIT"), Layout::Timit, &expected);
-    let phones: std::collections::BTreeSet<&String> = expected.iter().flat_map(|one| one.phones.iter().flatten()).collect();
+    let phones: std::collections::BTreeSet<&String> =
+        expected.iter().flat_map(|one| one.phones.iter().flatten()).collect();
     let names = phones.iter().map(|phone| format!("{phone:?}")).collect::<Vec<_>>().join(", ");
     let graph = |states: usize| {
         format!(
@@ -324,5 +330,8 @@ fn a_recording_is_heard_where_the_manifest_says() {
     dir.write("a.tsv", "utterance\taudio\tstart\tend\na\ta.wav\t0.25\t0.5\nb\ta.wav\t0.9\t\nc\ta.wav\t2\t3\n");
     let said = dir.senone("validate a.tsv").run().stdout;
     assert!(said.contains("durations from 0.100 s (b) to 0.250 s (a)"), "{said}");
-    assert!(said.contains("a.tsv:4: c: a.wav: a stretch from 2 to 3 s, expected within the 1.000 s that are there"), "{said}");
+    assert!(
+        said.contains("a.tsv:4: c: a.wav: a stretch from 2 to 3 s, expected within the 1.000 s that are there"),
+        "{said}"
+    );
 }

@@ -39,7 +39,8 @@ fn without_a_lexicon_every_token_is_a_phone() {
     let dir = Dir::new();
     toy::corpus(&dir);
     // A folder of audio and text; phones with names that mean something elsewhere.
-    let phones = [("ma", "m {"), ("mass", "m { s"), ("see", "s i:"), ("sim", "s i: m"), ("aim", "{ i: m"), ("easy", "i: s i:")];
+    let phones =
+        [("ma", "m {"), ("mass", "m { s"), ("see", "s i:"), ("sim", "s i: m"), ("aim", "{ i: m"), ("easy", "i: s i:")];
     for line in dir.read("train.tsv").lines().skip(1).filter(|line| !line.contains("zap")) {
         let fields: Vec<&str> = line.split('\t').collect();
         let said = fields[3].split(' ').map(|word| phones.iter().find(|(known, _)| *known == word).unwrap().1);
@@ -86,7 +87,10 @@ fn a_model_is_adapted_to_other_speakers() {
 fn phones_that_the_model_lacks_are_named() {
     let dir = toy::with_model();
     toy::shifted(&dir);
-    dir.write("words.dict", fs::read_to_string(TOY.path("words.dict")).unwrap().replace("easy IY", "easy UW").replace("M AA S", "M AX Z"));
+    dir.write(
+        "words.dict",
+        fs::read_to_string(TOY.path("words.dict")).unwrap().replace("easy IY", "easy UW").replace("M AA S", "M AX Z"),
+    );
     let refused = dir.senone("train more.tsv --lexicon words.dict --from model --output adapted").refused();
     assert!(refused.starts_with("more.tsv:") && refused.contains("the model \"toy\" lacks phones"), "{refused}");
     assert!(refused.contains("said from here on: AX UW Z; train a new model"), "{refused}");
@@ -96,7 +100,9 @@ fn phones_that_the_model_lacks_are_named() {
 #[test]
 fn settings_and_corpora_are_told_apart() {
     let dir = Dir::new();
-    for (name, text) in [("train.toml", "name = 1\n"), ("a.tsv", "utterance\taudio\nu\ta.wav\n"), ("words.dict", "a A\n")] {
+    for (name, text) in
+        [("train.toml", "name = 1\n"), ("a.tsv", "utterance\taudio\nu\ta.wav\n"), ("words.dict", "a A\n")]
+    {
         dir.write(name, text);
     }
     let refused = |line: &str| dir.senone(&format!("train {line}")).refused();

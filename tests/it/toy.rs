@@ -41,7 +41,12 @@ fn voice(speaker: usize) -> Voice {
 }
 
 /// `samples` of `phone`: a buzz of harmonics with one or two formants, or noise.
-fn sound(phone: &str, Voice { pitch_hz, loudness, formants: factor }: Voice, samples: usize, random: &mut Random) -> Vec<f32> {
+fn sound(
+    phone: &str,
+    Voice { pitch_hz, loudness, formants: factor }: Voice,
+    samples: usize,
+    random: &mut Random,
+) -> Vec<f32> {
     let formants: &[f32] = match phone {
         "AA" => &[700.0, 1100.0],
         "IY" => &[300.0, 2500.0],

@@ -51,7 +51,15 @@ fn utterance(name: String, path: PathBuf) -> Result<Utterance> {
         none if none.is_empty() => name.clone(),
         folder => folder,
     };
-    Ok(Utterance { name, speaker, audio: Clip::whole(path), seconds: None, words: said.words, phones: said.phones, place })
+    Ok(Utterance {
+        name,
+        speaker,
+        audio: Clip::whole(path),
+        seconds: None,
+        words: said.words,
+        phones: said.phones,
+        place,
+    })
 }
 
 /// What the files beside a recording say.

@@ -72,16 +72,18 @@ fn segment(row: &Row, recordings: &BTreeMap<&str, Clip>) -> Result<Clip> {
     let ([recording, start, end] | [recording, start, end, _]) = fields[..] else {
         return Err(wrong(format!("'{}': expected `recording start end`, times in seconds", row.rest)));
     };
-    let clip = recordings.get(recording).ok_or_else(|| wrong(format!("recording {recording} is not in {RECORDINGS}")))?;
-    let seconds = |field: &str| {
-        field.parse::<f64>().map_err(|_| wrong(format!("'{field}': expected a time in seconds")))
-    };
+    let clip =
+        recordings.get(recording).ok_or_else(|| wrong(format!("recording {recording} is not in {RECORDINGS}")))?;
+    let seconds =
+        |field: &str| field.parse::<f64>().map_err(|_| wrong(format!("'{field}': expected a time in seconds")));
     let (start_seconds, end_seconds) = (seconds(start)?, Some(seconds(end)?).filter(|&end| end != -1.0));
     let stretch = Stretch { start_seconds, end_seconds };
     stretch.check().map_err(wrong)?;
     let channel = match fields.get(3) {
         None => clip.channel,
-        Some(field) => Channel::Only(field.parse().map_err(|_| wrong(format!("channel '{field}': expected 0, 1, ...")))?),
+        Some(field) => {
+            Channel::Only(field.parse().map_err(|_| wrong(format!("channel '{field}': expected 0, 1, ...")))?)
+        }
     };
     Ok(Clip { path: clip.path.clone(), channel, stretch: Some(stretch) })
 }
@@ -96,7 +98,8 @@ fn bare(row: &Row, audio: Clip) -> Utterance {
 fn with_details(mut utterances: Vec<Utterance>, (folder, listed): (&Path, &str)) -> Result<Vec<Utterance>> {
     let index: BTreeMap<String, usize> = utterances.iter().map(|one| one.name.clone()).zip(0..).collect();
     let find = |row: &Row| {
-        let unknown = || row.place.error(format!("utterance {} is not in {listed}: leave it out or add it there", row.name));
+        let unknown =
+            || row.place.error(format!("utterance {} is not in {listed}: leave it out or add it there", row.name));
         index.get(&row.name).copied().ok_or_else(unknown)
     };
     for row in rows(folder, "text")?.unwrap_or_default() {

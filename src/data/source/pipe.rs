@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::audio::Channel;
 
 /// What is understood, for messages.
-const UNDERSTOOD: &str = "`flac -c -d -s FILE |`, `sph2pipe -f wav [-p] [-c N] FILE |`, `sox FILE -t wav - |`, `cat FILE |`";
+const UNDERSTOOD: &str =
+    "`flac -c -d -s FILE |`, `sph2pipe -f wav [-p] [-c N] FILE |`, `sox FILE -t wav - |`, `cat FILE |`";
 
 /// The file and channel that `text` stands for; the error is a reason.
 pub(super) fn source(text: &str) -> Result<(PathBuf, Channel), String> {
@@ -22,9 +23,8 @@ pub(super) fn source(text: &str) -> Result<(PathBuf, Channel), String> {
         "sox" => sox(&arguments).map(|path| (path, Channel::Mix)),
         _ => Err(format!("{name} is not run")),
     };
-    found.map_err(|reason| {
-        format!("`{}`: {reason}; understood are {UNDERSTOOD}: write the audio to files", text.trim())
-    })
+    found
+        .map_err(|reason| format!("`{}`: {reason}; understood are {UNDERSTOOD}: write the audio to files", text.trim()))
 }
 
 /// A line without a pipe: the name of a file, which may hold spaces.
@@ -67,7 +67,9 @@ fn quoted(chars: &mut std::str::Chars<'_>, quote: char) -> Result<String, String
     while let Some(c) = chars.next() {
         match c {
             c if c == quote => return Ok(text),
-            '$' | '`' if quote == '"' => return Err(format!("no shell is asked, which {c:?} needs: write out what it stands for")),
+            '$' | '`' if quote == '"' => {
+                return Err(format!("no shell is asked, which {c:?} needs: write out what it stands for"));
+            }
             '\\' if quote == '"' => match chars.next() {
                 Some(c) if "\\\"$`".contains(c) => text.push(c),
                 other => text.extend(['\\'].into_iter().chain(other)),

@@ -15,9 +15,9 @@ use crate::{Error, Result};
 
 /// The phones to train on.
 const PHONES: [&str; 48] = [
-    "aa", "ae", "ah", "ao", "aw", "ax", "ay", "b", "ch", "cl", "d", "dh", "dx", "eh", "el", "en", "epi", "er", "ey", "f", "g",
-    "hh", "ih", "ix", "iy", "jh", "k", "l", "m", "n", "ng", "ow", "oy", "p", "r", "s", "sh", "sil", "t", "th", "uh", "uw", "v",
-    "vcl", "w", "y", "z", "zh",
+    "aa", "ae", "ah", "ao", "aw", "ax", "ay", "b", "ch", "cl", "d", "dh", "dx", "eh", "el", "en", "epi", "er", "ey",
+    "f", "g", "hh", "ih", "ix", "iy", "jh", "k", "l", "m", "n", "ng", "ow", "oy", "p", "r", "s", "sh", "sil", "t",
+    "th", "uh", "uw", "v", "vcl", "w", "y", "z", "zh",
 ];
 
 /// The other phones of the files (Lee & Hon 1989, table I); the glottal stop is left out.

@@ -84,7 +84,10 @@ fn tier(values: &mut Values<'_>) -> Placed<Option<TimedTier>> {
         let start_seconds = values.number("a start")?;
         let end_seconds = if has_ends { values.number("an end")? } else { start_seconds };
         if end_seconds < start_seconds {
-            return Err((values.line, format!("an interval from {start_seconds} to {end_seconds}, which is before it")));
+            return Err((
+                values.line,
+                format!("an interval from {start_seconds} to {end_seconds}, which is before it"),
+            ));
         }
         labels.push(TimedLabel { label: values.text("a label")?, start_seconds, end_seconds, confidence: None });
     }
@@ -233,7 +236,11 @@ mod tests {
         let cases = [
             ("hello", 1, "the file ends before the file type"),
             ("\"ooTextFile\" \"Pitch\"", 1, "\"ooTextFile\" and \"Pitch\": expected"),
-            (&SHORT.replace("<exists>\n3", "<exists>\n\"3\""), 7, "\"3\": expected the number of tiers, a whole number"),
+            (
+                &SHORT.replace("<exists>\n3", "<exists>\n\"3\""),
+                7,
+                "\"3\": expected the number of tiers, a whole number",
+            ),
             (&SHORT.replace("\n0.5\n1.5\n", "\n1.5\n0.5\n"), 17, "an interval from 1.5 to 0.5"),
             (&SHORT[..SHORT.len() - 2], 30, "the file ends before the number of intervals"),
             ("\n\"ooText\nFile", 2, "a quote that is never closed"),

@@ -130,7 +130,8 @@ fn adaptation(request: &DraftRequest<'_>, survey: &Survey, model: &Bundle) -> Re
     let mut text = head(request, survey);
     text += &shape;
     text += sizes::ADAPTATION;
-    text += "\n# Without [ngram] the model keeps its n-gram, its priors, its transitions and the settings of its search.\n";
+    text +=
+        "\n# Without [ngram] the model keeps its n-gram, its priors, its transitions and the settings of its search.\n";
     Ok(vec![(GRAPH, model.graph.text().to_owned()), (SETTINGS, text)])
 }
 
@@ -179,7 +180,8 @@ impl TrainConfig {
     /// Whether anything is held out to tune on.
     pub fn has_development(&self) -> bool {
         let held_out = |corpus: &super::CorpusConfig| {
-            corpus.role == super::CorpusUse::Development || corpus.development_speakers + corpus.development_utterances > 0
+            corpus.role == super::CorpusUse::Development
+                || corpus.development_speakers + corpus.development_utterances > 0
         };
         self.corpora.iter().any(held_out)
     }

@@ -72,7 +72,10 @@ impl Sizes {
             let frames = self.batch_frames;
             format!("epochs        = {epochs}\nbatch_frames  = {frames}\nlearning_rate = 2e-3\n{more}")
         };
-        let mut text = format!("[[pass]]                              # good enough to realign with\n{}", pass(self.epochs[0], ""));
+        let mut text = format!(
+            "[[pass]]                              # good enough to realign with\n{}",
+            pass(self.epochs[0], "")
+        );
         text += &format!("[[pass]]\n{}", pass(self.epochs[1], "average_last  = 3\n"));
         if hours >= SEQUENCE_HOURS {
             text += &format!(
@@ -109,7 +112,10 @@ mod tests {
         for hours in [0.0, 1e-9, 0.01, 0.2, 1.0, 1e3, 1e9] {
             let sizes = Sizes::of(hours);
             assert!((128..=768).contains(&sizes.width) && (1000..=5000).contains(&sizes.batch_frames), "{sizes:?}");
-            assert!((200..=3000).contains(&sizes.gaussians) && sizes.epochs.iter().all(|&epochs| epochs >= 2), "{sizes:?}");
+            assert!(
+                (200..=3000).contains(&sizes.gaussians) && sizes.epochs.iter().all(|&epochs| epochs >= 2),
+                "{sizes:?}"
+            );
             assert!(sizes.epochs.iter().sum::<usize>() <= 48, "{sizes:?}");
         }
     }

@@ -73,8 +73,10 @@ impl Survey {
         let Some((_, place)) = missing.first() else { return Ok(()) };
         let names: Vec<&str> = missing.iter().map(|(phone, _)| phone.as_str()).collect();
         let (names, model) = (names.join(" "), &model.description.name);
-        let reason = format!("the model {model:?} lacks phones that are said from here on: {names}; train a new model, or correct \
-                              the transcripts or the lexicon");
+        let reason = format!(
+            "the model {model:?} lacks phones that are said from here on: {names}; train a new model, or correct \
+                              the transcripts or the lexicon"
+        );
         Err(place.error(reason))
     }
 }
