@@ -19,7 +19,7 @@ use super::{Outcome, say};
 /// `senone tune`
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// The model's folder; its bundle.toml gets the settings found
+    /// The model's folder; its bundle.toml gets the settings found, and phones.arpa what --ngram names
     model: PathBuf,
     /// Development utterances, a manifest or a corpus of another layout: never the ones that the model is tested on
     #[arg(value_name = "CORPUS")]
@@ -27,13 +27,20 @@ pub struct TuneArgs {
     /// Pronunciations, for utterances without phones; without them every token of a transcript is a phone
     #[arg(long, value_name = "FILE")]
     lexicon: Option<PathBuf>,
+    /// Phone n-gram (ARPA) that becomes the model's
+    #[arg(long, value_name = "FILE")]
+    ngram: Option<PathBuf>,
 }
 
 /// Tunes and stores what was found.
 pub fn run(args: &TuneArgs) -> Result<Outcome> {
+    let bundle = Bundle::open(&args.model)?;
+    let bundle = match &args.ngram {
+        Some(path) => bundle.with_ngram(path)?,
+        None => bundle,
+    };
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
-    let tuned = tuned(Bundle::open(&args.model)?, &args.corpus, lexicon.as_ref())?;
-    tuned.save_description(&args.model)?;
+    tuned(bundle, &args.corpus, lexicon.as_ref())?.save_search(&args.model)?;
     say(format_args!("{}: written", args.model.display()));
     Ok(Outcome::Complete)
 }

@@ -8,6 +8,7 @@ pub mod columns;
 pub mod files;
 pub mod manifest;
 pub mod posteriors;
+pub mod sentences;
 pub mod source;
 pub mod validate;
 

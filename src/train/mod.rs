@@ -8,6 +8,7 @@ mod corpus;
 mod draft;
 mod gaussian;
 mod hybrid;
+mod phones;
 mod sequences;
 mod sets;
 mod start;
@@ -16,12 +17,12 @@ mod tune;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
 pub use config::{
-    CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TrainConfig,
+    CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
 };
 pub use corpus::{Corpus, DEVELOPMENT, Example};
 pub use draft::{DraftRequest, draft};
@@ -196,10 +197,15 @@ fn claim((config, start): (&TrainConfig, Option<&Bundle>), graphs: [&GraphSpec; 
     }
 }
 
-/// A line for each corpus and the lexicon that changes when they do.
+/// A line for each corpus, the lexicon and each text that changes when they do.
 fn digests(config: &TrainConfig) -> Result<String> {
-    let paths = config.corpora.iter().map(|corpus| &corpus.source).chain(&config.lexicon);
-    paths.map(|path| Ok(format!("{} {:016x}\n", path.display(), digest(sets::content(path)?)))).collect()
+    let line = |path: &Path, bytes: Vec<u8>| format!("{} {:016x}\n", path.display(), digest(bytes));
+    let corpus = |corpus: &CorpusConfig| Ok(line(&corpus.source, sets::content(&corpus.source)?));
+    let corpora = config.corpora.iter().map(corpus).collect::<Result<String>>()?;
+    let texts = config.sequence.iter().map(|stage| &stage.ngram).chain(&config.ngram).flat_map(|ngram| &ngram.text);
+    let files = config.lexicon.iter().chain(texts.map(|text| &text.file));
+    let read = |path: &PathBuf| std::fs::read(path).map_err(|source| Error::io("read", path, source));
+    Ok(corpora + &files.map(|path| Ok(line(path, read(path)?))).collect::<Result<String>>()?)
 }
 
 /// FNV-1a (Fowler, Noll & Vo): the same on every machine.

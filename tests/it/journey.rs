@@ -36,7 +36,7 @@ fn a_model_learns_its_language_and_tuning_helps() {
     println!("{said}");
     // The development speaker's unknown words are no reference.
     assert!(said.contains("left out train-") && said.contains("it has a word that the lexicon lacks"), "{said}");
-    assert!(said.ends_with(" utterances; written to model\n"), "{said}");
+    assert!(said.ends_with(" utterances\nmodel: written\n"), "{said}");
     let tuned = phone_error(&dir, "model");
     assert!(plain < 20.0 && tuned <= plain + 3.0, "{plain} % before, {tuned} % after tuning");
     assert_ne!(parts(&dir.path("model"))[0], parts(&TOY.path("model"))[0]);

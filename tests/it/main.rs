@@ -15,6 +15,7 @@ mod graph_oracle;
 mod journey;
 #[cfg(feature = "neural")]
 mod layouts;
+mod ngram;
 #[cfg(feature = "neural")]
 mod own_data;
 mod posteriors;
