@@ -6,9 +6,8 @@ mod graph;
 mod info;
 #[cfg(feature = "neural")]
 mod inputs;
-mod ngram;
-
 mod manifest;
+mod ngram;
 mod score;
 mod tag;
 #[cfg(feature = "neural")]

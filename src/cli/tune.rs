@@ -34,12 +34,12 @@ pub struct TuneArgs {
 
 /// Tunes and stores what was found.
 pub fn run(args: &TuneArgs) -> Result<Outcome> {
-    let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     let bundle = Bundle::open(&args.model)?;
     let bundle = match &args.ngram {
         Some(path) => bundle.with_ngram(path)?,
         None => bundle,
     };
+    let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     tuned(bundle, &args.corpus, lexicon.as_ref())?.save_search(&args.model)?;
     say(format_args!("{}: written", args.model.display()));
     Ok(Outcome::Complete)

@@ -287,9 +287,8 @@ impl TrainConfig {
         let data = data.unwrap_or(here);
         config.corpora.iter_mut().for_each(|corpus| corpus.source = data.join(&corpus.source));
         config.lexicon = config.lexicon.map(|lexicon| data.join(lexicon));
-        let stage = config.sequence.iter_mut().map(|stage| &mut stage.ngram);
-        let texts = stage.chain(&mut config.ngram).flat_map(|ngram| &mut ngram.text);
-        texts.for_each(|text| text.file = data.join(&text.file));
+        let ngrams = config.ngram.iter_mut().chain(config.sequence.iter_mut().map(|stage| &mut stage.ngram));
+        ngrams.flat_map(|ngram| &mut ngram.text).for_each(|text| text.file = data.join(&text.file));
         config.graph = here.join(&config.graph);
         if let Some(gmm) = &mut config.gmm {
             gmm.graph = here.join(&gmm.graph);
@@ -419,22 +418,6 @@ network = { kind = "mlp" }
     }
 
     #[test]
-    fn texts_leave_the_training_utterances_a_share() {
-        let ngram = |text: &str| settings::parse::<NgramConfig>(text).unwrap();
-        let mixed =
-            ngram("smoothing = 'kneser-ney'\ntext = [{ file = 'a', share = 0.2 }, { file = 'b', share = 0.3 }]");
-        assert!(mixed.check().is_ok() && (mixed.own_share() - 0.5).abs() < 1e-12);
-        assert_eq!(mixed.options().smoothing, Smoothing::KneserNey);
-        for wrong in ["[{ file = 'a', share = 1.0 }]", "[{ file = 'a', share = 0.0 }]", "[{ file = 'a', share = nan }]"]
-        {
-            let error = ngram(&format!("text = {wrong}")).check().unwrap_err().to_string();
-            assert!(error.starts_with("[ngram] text.share = "), "{error}");
-        }
-        let none = ngram("max_histories = 0").check().unwrap_err().to_string();
-        assert_eq!(none, "[ngram] max_histories = 0: expected at least 1");
-    }
-
-    #[test]
     fn words_need_a_filler_and_corpora_have_one_use() {
         let wrong = |from: &str, to: &str| {
             let config: TrainConfig =
@@ -454,6 +437,22 @@ network = { kind = "mlp" }
         );
         let whole = corpus("use = \"development\", development_speakers = 1").unwrap_err();
         assert_eq!(whole, "development_speakers = 1: expected 0: the whole corpus is for development");
+    }
+
+    #[test]
+    fn texts_leave_the_training_utterances_a_share() {
+        let ngram = |text: &str| settings::parse::<NgramConfig>(text).unwrap();
+        let mixed =
+            ngram("smoothing = 'kneser-ney'\ntext = [{ file = 'a', share = 0.2 }, { file = 'b', share = 0.3 }]");
+        assert!(mixed.check().is_ok() && (mixed.own_share() - 0.5).abs() < 1e-12);
+        assert_eq!(mixed.options().smoothing, Smoothing::KneserNey);
+        for wrong in ["[{ file = 'a', share = 1.0 }]", "[{ file = 'a', share = 0.0 }]", "[{ file = 'a', share = nan }]"]
+        {
+            let error = ngram(&format!("text = {wrong}")).check().unwrap_err().to_string();
+            assert!(error.starts_with("[ngram] text.share = "), "{error}");
+        }
+        let none = ngram("max_histories = 0").check().unwrap_err().to_string();
+        assert_eq!(none, "[ngram] max_histories = 0: expected at least 1");
     }
 
     #[test]

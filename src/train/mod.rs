@@ -24,7 +24,7 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
@@ -239,10 +239,13 @@ fn claim(
 
 /// A line for each corpus, the lexicon and each text that changes when they do.
 fn digests(config: &TrainConfig) -> Result<String> {
-    let stage = config.sequence.iter().map(|stage| &stage.ngram);
-    let texts = stage.chain(&config.ngram).flat_map(|ngram| &ngram.text).map(|text| &text.file);
-    let paths = config.corpora.iter().map(|corpus| &corpus.source).chain(&config.lexicon).chain(texts);
-    paths.map(|path| Ok(format!("{} {:016x}\n", path.display(), digest(sets::content(path)?)))).collect()
+    let line = |path: &Path, bytes: Vec<u8>| format!("{} {:016x}\n", path.display(), digest(bytes));
+    let corpus = |corpus: &CorpusConfig| Ok(line(&corpus.source, sets::content(&corpus.source)?));
+    let corpora = config.corpora.iter().map(corpus).collect::<Result<String>>()?;
+    let texts = config.sequence.iter().map(|stage| &stage.ngram).chain(&config.ngram).flat_map(|ngram| &ngram.text);
+    let files = config.lexicon.iter().chain(texts.map(|text| &text.file));
+    let read = |path: &PathBuf| std::fs::read(path).map_err(|source| Error::io("read", path, source));
+    Ok(corpora + &files.map(|path| Ok(line(path, read(path)?))).collect::<Result<String>>()?)
 }
 
 /// FNV-1a (Fowler, Noll & Vo): the same on every machine.

@@ -11,7 +11,7 @@ use crate::symbols::SymbolId;
 use crate::{Error, Result};
 
 /// The n-gram that `config` asks for over the symbols of `spec`; `sequences` are the phones of the training utterances. The lexicon
-/// is read only where there is text.
+/// is read only where there is text; without one every token of a text is a phone.
 pub(super) fn ngram(
     spec: &GraphSpec,
     (lexicon, config): (Option<&Path>, &NgramConfig),

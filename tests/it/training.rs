@@ -153,16 +153,27 @@ fn a_checkpoint_of_other_settings_or_a_broken_one_is_named() {
 fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
     let dir = Dir::new();
     toy::corpus(&dir);
-    // A limit on the size of files stands for a full disk: alignments fit, checkpoints do not.
-    let line = format!(
-        "trap '' XFSZ; ulimit -f 40; exec {} train train.toml --work work --output model",
-        env!("CARGO_BIN_EXE_senone")
-    );
-    let ran = Command::new("sh").current_dir(dir.path("")).args(["-c", &line]).output().unwrap();
-    let said = String::from_utf8(ran.stderr).unwrap();
-    let last = said.lines().last().unwrap();
-    assert!(last.starts_with("senone: work/pass-1.safetensors: cannot write: File too large"), "{said}");
-    let made = ["curves.svg", "development.tsv", "gmm.ctm", "log.tsv", "log.txt", "settings.txt"];
+    // A limit on the size of files stands for a full disk.
+    let stopped = |work: &str| {
+        let line = format!(
+            "trap '' XFSZ; ulimit -f 40; exec {} train train.toml --work {work} --output model --resume",
+            env!("CARGO_BIN_EXE_senone")
+        );
+        let ran = Command::new("sh").current_dir(dir.path("")).args(["-c", &line]).output().unwrap();
+        String::from_utf8(ran.stderr).unwrap().lines().last().unwrap().to_owned()
+    };
+    let last = stopped("none");
+    assert!(last.starts_with("senone: none/features.draft: cannot write: File too large"), "{last}");
+    assert_eq!(dir.list("none"), ["development.tsv", "log.txt", "settings.txt"]);
+    // Where features and alignment are there, checkpoints do not fit.
+    dir.senone("train train.toml --work whole --output whole-model").ok();
+    for part in ["features.safetensors", "gmm.ctm"] {
+        dir.write(&format!("work/{part}"), fs::read(dir.path(&format!("whole/{part}"))).unwrap());
+    }
+    let last = stopped("work");
+    assert!(last.starts_with("senone: work/pass-1.safetensors: cannot write: File too large"), "{last}");
+    let made =
+        ["curves.svg", "development.tsv", "features.safetensors", "gmm.ctm", "log.tsv", "log.txt", "settings.txt"];
     assert_eq!(dir.list("work"), made);
     assert!(!dir.path("model").exists());
     dir.senone("train train.toml --work work --output model --resume").ok();
