@@ -14,7 +14,7 @@ epochs        = 6
 batch_frames  = 1500
 learning_rate = 3e-4
 average_last  = 3
-augment       = { vocal_tract = 0.0 } # its speakers are who it is for
+augment       = { speeds = [1.0], vocal_tract = 0.0 } # its speakers are who it is for
 ";
 
 /// Whole sequences are worth training on from here on.
