@@ -76,7 +76,7 @@ impl<'a> Header<'a> {
             let mut parts = line.splitn(3, ' ');
             match [parts.next(), parts.next(), parts.next()] {
                 [Some(name), Some(kind), Some(value)] if kind.starts_with('-') => {
-                    drop(fields.insert(name, value.trim()))
+                    fields.insert(name, value.trim());
                 }
                 _ => return Err(damaged(&format!("with the line '{line}' in its header"))),
             }

@@ -60,7 +60,7 @@ impl Axis {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         let (low, high) = match high - low {
             span if span > 0.0 => (low, high),
-            span if span == 0.0 => (low - 0.5, high + 0.5),
+            0.0 => (low - 0.5, high + 0.5),
             _ => (0.0, 1.0),
         };
         let step = round_step((high - low) / TICKS);
