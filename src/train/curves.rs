@@ -64,11 +64,13 @@ impl Axis {
             _ => (0.0, 1.0),
         };
         let step = round_step((high - low) / TICKS);
-        Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, step }
+        // A value at a tick, but for rounding, is there.
+        let (below, above) = ((low / step + 1e-6).floor(), (high / step - 1e-6).ceil());
+        Self { low: below * step, high: above * step, step }
     }
 
     fn ticks(&self) -> impl Iterator<Item = f64> {
-        let (first, last) = ((self.low / self.step).ceil(), (self.high / self.step).floor());
+        let (first, last) = ((self.low / self.step - 1e-6).ceil(), (self.high / self.step + 1e-6).floor());
         let step = self.step;
         (0..=(last - first) as usize).map(move |index| (first + index as f64) * step)
     }
