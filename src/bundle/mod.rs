@@ -13,7 +13,6 @@ mod parts;
 mod tensors;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 pub use crate::search::SearchSettings;
 pub use description::{Description, Score};
@@ -146,6 +145,25 @@ impl Bundle {
         formats::atomic::write(&path.join(DESCRIPTION), |file| file.write_all(text.as_bytes()))
     }
 
+    /// Writes only what tuning may change: the n-gram, then settings and scores.
+    ///
+    /// # Errors
+    /// [`Error::Io`] naming the file.
+    pub fn save_search(&self, path: &Path) -> Result<()> {
+        let arpa = self.ngram.to_arpa();
+        formats::atomic::write(&path.join(NGRAM), |file| file.write_all(arpa.as_bytes()))?;
+        self.save_description(path)
+    }
+
+    /// The model with the n-gram of the ARPA file `path` in place of its own.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::TextFile`] for a file that cannot be read or is not over the graph's symbols.
+    pub fn with_ngram(self, path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        Ok(Self { ngram: Ngram::parse_arpa(path, &text, self.graph.symbols())?, ..self })
+    }
+
     /// The grid on which phone times lie.
     pub fn timing(&self) -> FrameTiming {
         self.description.features.timing(self.network.subsampling() as u32)
@@ -156,9 +174,9 @@ impl Bundle {
 ///
 /// # Errors
 /// As [`Bundle::open`].
-pub fn open_or_builtin(model: Option<&PathBuf>) -> Result<Arc<Bundle>> {
-    Ok(Arc::new(match model {
-        Some(path) => Bundle::open(path)?,
-        None => Bundle::builtin()?,
-    }))
+pub fn open_or_builtin(model: Option<&PathBuf>) -> Result<Bundle> {
+    match model {
+        Some(path) => Bundle::open(path),
+        None => Bundle::builtin(),
+    }
 }

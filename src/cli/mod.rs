@@ -7,7 +7,7 @@ mod graph;
 mod info;
 #[cfg(feature = "neural")]
 mod inputs;
-
+mod ngram;
 mod score;
 mod tag;
 #[cfg(feature = "neural")]
@@ -54,6 +54,9 @@ enum Command {
     /// Describe a model
     #[cfg(feature = "neural")]
     Info(info::InfoArgs),
+    /// Phone n-grams: estimate, mix, prune, score
+    #[command(subcommand)]
+    Ngram(ngram::NgramCommand),
     /// Check or draw a graph file
     #[command(subcommand)]
     Graph(graph::GraphCommand),
@@ -109,6 +112,7 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Validate(args) => validate::run(&args),
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),
+        Command::Ngram(command) => ngram::run(&command),
         Command::Graph(command) => graph::run(&command),
     }
 }

@@ -20,24 +20,32 @@ use super::{Outcome, say};
 /// `senone tune`
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// The model's folder; its bundle.toml gets the settings found
+    /// The model's folder; its bundle.toml gets the settings found, and phones.arpa what --ngram names
     model: PathBuf,
     /// Manifest of development utterances: never the ones that the model is tested on
     manifest: PathBuf,
     /// Pronunciations, for utterances without phones
     #[arg(long, value_name = "FILE")]
     lexicon: PathBuf,
+    /// Phone n-gram (ARPA) that becomes the model's
+    #[arg(long, value_name = "FILE")]
+    ngram: Option<PathBuf>,
 }
 
 /// Tunes and stores what was found.
 pub fn run(args: &TuneArgs) -> Result<Outcome> {
-    let bundle = Arc::new(Bundle::open(&args.model)?);
+    let bundle = Bundle::open(&args.model)?;
+    let bundle = match &args.ngram {
+        Some(path) => bundle.with_ngram(path)?,
+        None => bundle,
+    };
+    let bundle = Arc::new(bundle);
     let set = development(&bundle, args)?;
     let tuned = tune(&bundle, &set, &mut |event| say(event))?;
     let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
     bundle.description.search = tuned.settings;
     bundle.description.scores.clear(); // they were of other settings
-    bundle.save_description(&args.model)?;
+    bundle.save_search(&args.model)?;
     say(format_args!(
         "phone error {:.2} % on {} utterances; written to {}",
         100.0 * tuned.errors.rate(),

@@ -7,6 +7,7 @@
 pub mod columns;
 pub mod manifest;
 pub mod posteriors;
+pub mod sentences;
 pub mod validate;
 
 pub use columns::{ColumnFile, ColumnReader, Layout, Sequence};

@@ -1,17 +1,21 @@
 //! Which symbol is likely after which: an n-gram over symbols, with the start and the end of a sequence in it.
 //!
-//! Comes from sequences (transcripts, a lexicon) by [`Ngram::estimate`] or from an ARPA file by [`Ngram::parse_arpa`]; goes into
-//! the compiled graph, which asks it for the score of each step. A model has few histories: only the contexts that it says
-//! something about. Everything longer is shortened to the longest of them, and that is exact, not an approximation.
+//! Comes from sequences (transcripts, a lexicon) by [`Ngram::estimate`] or from an ARPA file by [`Ngram::parse_arpa`], two may be
+//! mixed ([`Ngram::mixed`]) and a large one made small ([`Ngram::pruned`]); goes into the compiled graph, which asks it for the
+//! score of each step. A model has few histories: only the contexts that it says something about. Everything longer is
+//! shortened to the longest of them, and that is exact, not an approximation.
 
 mod arpa;
+mod estimate;
+mod mix;
+mod prune;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::error::require;
+pub use estimate::{NgramOptions, Smoothing};
+
 use crate::symbols::{SymbolId, SymbolTable};
-use crate::{Error, Result};
 
 /// A context that an [`Ngram`] knows: what the model remembers of the symbols so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,34 +28,6 @@ impl HistoryId {
     /// The number as an index into a slice, below [`Ngram::histories`].
     pub fn index(self) -> usize {
         self.0 as usize
-    }
-}
-
-/// Longer contexts are hardly ever seen again, and take memory for each place of each sequence.
-const MOST_ORDER: usize = 16;
-
-/// How an n-gram is estimated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NgramOptions {
-    /// Symbols that a probability depends on, its own one included: 2 for a bigram. 1 to 16.
-    pub order: usize,
-    /// A history seen fewer times than this is left out, and what follows it is scored by the shorter one. 0 and 1 keep all.
-    pub min_history_count: u64,
-}
-
-impl Default for NgramOptions {
-    fn default() -> Self {
-        Self { order: 2, min_history_count: 1 }
-    }
-}
-
-impl NgramOptions {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] when the order is out of range.
-    pub fn check(&self) -> Result<()> {
-        require((1..=MOST_ORDER).contains(&self.order), "order", self.order, "an n-gram order from 1 to 16")
     }
 }
 
@@ -94,22 +70,6 @@ pub struct Ngram {
 }
 
 impl Ngram {
-    /// Estimates a model from `sequences`, with interpolated Witten-Bell smoothing (Witten & Bell 1991, as in Chen & Goodman
-    /// 1998, "An empirical study of smoothing techniques for language modeling"), which unlike Kneser-Ney is sound on few
-    /// symbols and small counts. A symbol of `symbols` that no sequence has stays unknown to the model.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] when the options are out of range, [`Error::Other`] when there is no sequence.
-    pub fn estimate(options: &NgramOptions, symbols: &Arc<SymbolTable>, sequences: &[Vec<SymbolId>]) -> Result<Self> {
-        options.check()?;
-        if sequences.is_empty() {
-            return Err(Error::Other("an n-gram needs at least one sequence to be estimated from".into()));
-        }
-        let mut counts = count(options.order, sequences);
-        counts.retain(|context, next| context.is_empty() || next.values().sum::<u64>() >= options.min_history_count);
-        Ok(Self::from_table(symbols, options.order, witten_bell(counts)))
-    }
-
     /// Lays the contexts out; `table` has the empty one.
     fn from_table(symbols: &Arc<SymbolTable>, order: usize, table: Table) -> Self {
         let mut contexts: Vec<(Vec<Token>, Followers)> = table.into_iter().collect();
@@ -214,53 +174,6 @@ fn longest_suffix(ids: &BTreeMap<Vec<Token>, HistoryId>, context: &[Token]) -> H
     known.copied().unwrap_or(HistoryId::EMPTY)
 }
 
-/// How often each token follows each context of fewer than `order` tokens.
-fn count(order: usize, sequences: &[Vec<SymbolId>]) -> BTreeMap<Vec<Token>, BTreeMap<Token, u64>> {
-    let mut counts: BTreeMap<Vec<Token>, BTreeMap<Token, u64>> = BTreeMap::new();
-    for sequence in sequences {
-        let mut tokens = vec![Token::Start];
-        tokens.extend(sequence.iter().copied().map(Token::Symbol));
-        tokens.push(Token::End);
-        for end in 1..tokens.len() {
-            for first in (end + 1).saturating_sub(order)..=end {
-                let context = &tokens[first..end];
-                if !counts.contains_key(context) {
-                    counts.insert(context.to_vec(), BTreeMap::new());
-                }
-                let followers = counts.get_mut(context).expect("the context was just put there");
-                *followers.entry(tokens[end]).or_default() += 1;
-            }
-        }
-    }
-    counts
-}
-
-/// P(w | h) = (c(h, w) + T(h) P(w | h')) / (c(h) + T(h)), where T(h) is the number of different tokens seen after h and h' is h
-/// without its first token; below the empty h all tokens seen are equally likely. So backoff(h) = T(h) / (c(h) + T(h)).
-/// A suffix of a kept context is at least as frequent, hence kept, and lists every token that the longer one lists.
-fn witten_bell(counts: BTreeMap<Vec<Token>, BTreeMap<Token, u64>>) -> Table {
-    let mut contexts: Vec<_> = counts.into_iter().collect();
-    contexts.sort_by_key(|(context, _)| context.len());
-    let mut probabilities: BTreeMap<Vec<Token>, BTreeMap<Token, f64>> = BTreeMap::new();
-    let mut table = Table::new();
-    for (context, followers) in contexts {
-        let types = followers.len() as f64;
-        let total = followers.values().sum::<u64>() as f64 + types;
-        let shorter = context.get(1..).map(|suffix| &probabilities[suffix]);
-        let smoothed: BTreeMap<Token, f64> = followers
-            .iter()
-            .map(|(token, &count)| {
-                let below = shorter.map_or(1.0 / types, |probability| probability[token]);
-                (*token, (count as f64 + types * below) / total)
-            })
-            .collect();
-        let scores = smoothed.iter().map(|(token, p)| (*token, p.ln() as f32)).collect();
-        table.insert(context.clone(), Followers { scores, backoff: (types / total).ln() as f32 });
-        probabilities.insert(context, smoothed);
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -276,9 +189,13 @@ mod tests {
         text.chars().map(|name| table().get(&name.to_string()).unwrap()).collect()
     }
 
+    fn options(order: usize, min_history_count: u64) -> NgramOptions {
+        NgramOptions { order, min_history_count, ..NgramOptions::default() }
+    }
+
     fn estimate(order: usize, min_history_count: u64, texts: &[&str]) -> Ngram {
         let sequences: Vec<_> = texts.iter().map(|text| sequence(text)).collect();
-        Ngram::estimate(&NgramOptions { order, min_history_count }, &table(), &sequences).unwrap()
+        Ngram::estimate(&options(order, min_history_count), &table(), &sequences).unwrap()
     }
 
     /// Sequences of a, b, c with a preference for repetition, so that contexts matter.
@@ -334,24 +251,26 @@ mod tests {
 
     #[test]
     fn probabilities_sum_to_one_for_every_history() {
-        for order in 1..=5 {
-            for min_history_count in [0, 1, 3, 10, 1000] {
-                let options = NgramOptions { order, min_history_count };
-                let model = Ngram::estimate(&options, &table(), &random_sequences(100)).unwrap();
-                assert!(worst_sum(&model) < 1e-5, "{options:?}: {}", worst_sum(&model));
-                assert!(!model.knows(SymbolId(0)) && model.knows(SymbolId(3)));
-                let again = Ngram::parse_arpa(Path::new("m.arpa"), &model.to_arpa(), &table()).unwrap();
-                assert!(worst_sum(&again) < 1e-4, "{options:?}: {}", worst_sum(&again));
-                assert_eq!(again.to_arpa(), model.to_arpa());
-                assert_eq!((again.order(), again.histories()), (order, model.histories()));
+        for smoothing in [Smoothing::WittenBell, Smoothing::KneserNey] {
+            for order in 1..=5 {
+                for min_history_count in [0, 1, 3, 10, 1000] {
+                    let options = NgramOptions { order, smoothing, min_history_count };
+                    let model = Ngram::estimate(&options, &table(), &random_sequences(100)).unwrap();
+                    assert!(worst_sum(&model) < 1e-5, "{options:?}: {}", worst_sum(&model));
+                    assert!(!model.knows(SymbolId(0)) && model.knows(SymbolId(3)));
+                    let again = Ngram::parse_arpa(Path::new("m.arpa"), &model.to_arpa(), &table()).unwrap();
+                    assert!(worst_sum(&again) < 1e-4, "{options:?}: {}", worst_sum(&again));
+                    assert_eq!(again.to_arpa(), model.to_arpa());
+                    assert_eq!((again.order(), again.histories()), (order, model.histories()));
+                }
             }
         }
     }
 
     #[test]
     fn a_history_seen_too_rarely_is_left_out() {
-        let all = Ngram::estimate(&NgramOptions { order: 4, min_history_count: 1 }, &table(), &random_sequences(100));
-        let few = Ngram::estimate(&NgramOptions { order: 4, min_history_count: 20 }, &table(), &random_sequences(100));
+        let all = Ngram::estimate(&options(4, 1), &table(), &random_sequences(100));
+        let few = Ngram::estimate(&options(4, 20), &table(), &random_sequences(100));
         let (all, few) = (all.unwrap(), few.unwrap());
         assert!(few.histories() < all.histories() && few.histories() > 4);
         let none = estimate(3, 100, &["ab", "b"]);
@@ -361,9 +280,8 @@ mod tests {
     #[test]
     fn a_score_is_that_of_the_whole_past() {
         let sequences = random_sequences(60);
-        let options = NgramOptions { order: 3, min_history_count: 4 };
-        let model = Ngram::estimate(&options, &table(), &sequences).unwrap();
-        let counts = count(3, &sequences);
+        let model = Ngram::estimate(&options(3, 4), &table(), &sequences).unwrap();
+        let counts = estimate::count(3, &sequences);
         let kept = |context: &[Token]| counts.get(context).is_some_and(|next| next.values().sum::<u64>() >= 4);
         // The formula, by recursion over the raw counts.
         fn probability(counts: &BTreeMap<Vec<Token>, BTreeMap<Token, u64>>, context: &[Token], token: Token) -> f64 {
@@ -380,6 +298,74 @@ mod tests {
                     (past.len().saturating_sub(2)..=past.len()).map(|first| &past[first..]).find(|c| kept(c)).unwrap();
                 close(model.score(history, symbol), probability(&counts, context, Token::Symbol(symbol)));
                 close(model.end(history), probability(&counts, context, Token::End));
+                past.push(Token::Symbol(symbol));
+                history = model.next(history, symbol);
+            }
+        }
+    }
+
+    /// Kneser-Ney by recursion over n-grams that are looked for in the sequences themselves.
+    #[test]
+    fn kneser_ney_is_its_formula() {
+        let (sequences, order) = (random_sequences(60), 3);
+        let options = NgramOptions { order, smoothing: Smoothing::KneserNey, min_history_count: 1 };
+        let model = Ngram::estimate(&options, &table(), &sequences).unwrap();
+        let told: Vec<Vec<Token>> = sequences
+            .iter()
+            .map(|sequence| {
+                let symbols = sequence.iter().copied().map(Token::Symbol);
+                [Token::Start].into_iter().chain(symbols).chain([Token::End]).collect()
+            })
+            .collect();
+        let grams = |length: usize| told.iter().flat_map(move |tokens| tokens.windows(length));
+        // How often `gram` was seen; below the longest, after how many different tokens, unless it starts the sequence.
+        let count = |gram: &[Token]| match gram.len() == order || gram[0] == Token::Start {
+            true => grams(gram.len()).filter(|found| *found == gram).count(),
+            false => {
+                let longer = grams(gram.len() + 1).filter(|found| found[1..] == *gram);
+                longer.map(|found| found[0]).collect::<std::collections::BTreeSet<_>>().len()
+            }
+        } as f64;
+        let all = |length: usize| grams(length).map(<[Token]>::to_vec).collect::<std::collections::BTreeSet<_>>();
+        let seen: Vec<Vec<Vec<Token>>> = (0..=order).map(|length| all(length.max(1)).into_iter().collect()).collect();
+        let discounts: Vec<[f64; 3]> = (1..=order)
+            .map(|length| {
+                let predicted = seen[length].iter().filter(|gram| gram[length - 1] != Token::Start);
+                let counts: Vec<f64> = predicted.map(|gram| count(gram)).collect();
+                let n = |i: usize| counts.iter().filter(|&&count| count == i as f64).count() as f64;
+                let y = n(1) / (n(1) + 2.0 * n(2));
+                [1, 2, 3].map(|i| {
+                    let d = i as f64 - (i as f64 + 1.0) * y * n(i + 1) / n(i);
+                    if d.is_finite() { d.clamp(0.0, i as f64) } else { i as f64 / 2.0 }
+                })
+            })
+            .collect();
+        struct World<'a> {
+            count: &'a dyn Fn(&[Token]) -> f64,
+            seen: &'a [Vec<Vec<Token>>],
+            discounts: &'a [[f64; 3]],
+        }
+        fn probability(world: &World<'_>, context: &[Token], token: Token) -> f64 {
+            let length = context.len() + 1;
+            let after = |gram: &&Vec<Token>| gram[..length - 1] == *context && gram[length - 1] != Token::Start;
+            let next: Vec<f64> = world.seen[length].iter().filter(after).map(|gram| (world.count)(gram)).collect();
+            let discount = |count: f64| world.discounts[length - 1][count.clamp(1.0, 3.0) as usize - 1];
+            let total: f64 = next.iter().sum();
+            let below = match context {
+                [] => 1.0 / next.len() as f64,
+                _ => probability(world, &context[1..], token),
+            };
+            let own = (world.count)(&[context, &[token]].concat());
+            let kept = if own > 0.0 { own - discount(own) } else { 0.0 };
+            (kept + next.iter().map(|&count| discount(count)).sum::<f64>() * below) / total
+        }
+        let world = World { count: &count, seen: &seen, discounts: &discounts };
+        for sequence in &sequences {
+            let (mut past, mut history) = (vec![Token::Start], model.start());
+            for &symbol in sequence {
+                let context = &past[past.len().saturating_sub(order - 1)..];
+                close(model.score(history, symbol), probability(&world, context, Token::Symbol(symbol)));
+                close(model.end(history), probability(&world, context, Token::End));
                 past.push(Token::Symbol(symbol));
                 history = model.next(history, symbol);
             }
@@ -408,7 +394,7 @@ mod tests {
     #[test]
     fn nothing_to_estimate_from_is_an_error() {
         for order in [0, 17, usize::MAX] {
-            let options = NgramOptions { order, ..NgramOptions::default() };
+            let options = options(order, 1);
             let error = Ngram::estimate(&options, &table(), &[vec![]]).unwrap_err().to_string();
             assert!(error.contains(&format!("order = {order}")), "{error}");
         }

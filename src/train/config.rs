@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::emission::HybridScales;
 use crate::error::require;
 use crate::features::{FeatureConfig, Normalisation};
-use crate::graph::ngram::NgramOptions;
+use crate::graph::ngram::{NgramOptions, Smoothing};
 use crate::learn::criterion::{CostUnit, Criterion, HammingCost};
 use crate::learn::gmm::GmmConfig;
 use crate::learn::neural::TrainerConfig;
@@ -175,31 +175,59 @@ pub struct GmmStage {
     pub training: GmmConfig,
 }
 
-/// A phone n-gram that weighs the graph.
+/// A phone n-gram that weighs the graph: of the phones that the training utterances were aligned to, mixed with what text says.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct NgramConfig {
     /// Order; 2 is a bigram.
     pub order: usize,
+    /// How seen and unseen share.
+    pub smoothing: Smoothing,
     /// Histories seen less often are left out.
-    #[serde(default)]
     pub min_history_count: u64,
+    /// Most histories, those that matter most; each costs the graph as many arcs as there are phones.
+    pub max_histories: Option<usize>,
+    /// Texts of words, whose phones the lexicon tells.
+    pub text: Vec<TextConfig>,
+}
+
+/// A text that a phone n-gram is mixed with.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextConfig {
+    /// Words, a sentence on each line; relative to `--data`.
+    pub file: PathBuf,
+    /// What its n-gram counts in the mixture, above 0; what all texts leave of 1 is the training utterances'.
+    pub share: f64,
 }
 
 impl Default for NgramConfig {
     fn default() -> Self {
-        Self { order: 2, min_history_count: 0 }
+        let NgramOptions { order, smoothing, min_history_count } = NgramOptions::default();
+        Self { order, smoothing, min_history_count, max_histories: None, text: Vec::new() }
     }
 }
 
 impl NgramConfig {
     /// As the estimate takes them.
     pub fn options(&self) -> NgramOptions {
-        NgramOptions { order: self.order, min_history_count: self.min_history_count }
+        NgramOptions { order: self.order, smoothing: self.smoothing, min_history_count: self.min_history_count }
+    }
+
+    /// What the n-gram of the training utterances counts in the mixture.
+    pub fn own_share(&self) -> f64 {
+        1.0 - self.text.iter().map(|text| text.share).sum::<f64>()
     }
 
     fn check(&self) -> Result<()> {
-        self.options().check().map_err(|error| Error::Other(format!("[ngram] {error}")))
+        let shares = || self.text.iter().map(|text| text.share);
+        let is_mixture = shares().all(|share| share > 0.0) && self.own_share() > 0.0;
+        let checked = self.options().check().and_then(|()| {
+            let value = || shares().map(|share| share.to_string()).collect::<Vec<_>>().join(", ");
+            require(is_mixture, "text.share", value(), "numbers above 0 whose sum is below 1")?;
+            require(self.max_histories != Some(0), "max_histories", 0, "at least 1")
+        });
+        checked.map_err(|error| Error::Other(format!("[ngram] {error}")))
     }
 }
 
@@ -216,6 +244,9 @@ impl TrainConfig {
         let data = data.unwrap_or(here);
         config.corpora.iter_mut().for_each(|corpus| corpus.manifest = data.join(&corpus.manifest));
         config.lexicon = data.join(&config.lexicon);
+        let texts =
+            config.ngram.text.iter_mut().chain(config.sequence.iter_mut().flat_map(|stage| &mut stage.ngram.text));
+        texts.for_each(|text| text.file = data.join(&text.file));
         config.graph = here.join(&config.graph);
         if let Some(gmm) = &mut config.gmm {
             gmm.graph = here.join(&gmm.graph);
@@ -327,6 +358,22 @@ network = { kind = "mlp" }
         assert_eq!(wrong(", cross_entropy_share = 1.0"), share);
         assert_eq!(wrong(", cost_per_frame = -1.0"), "[sequence] cost_per_frame = -1: expected a number of at least 0");
         assert!(wrong(", ngram = { order = 0 }").starts_with("[sequence] [ngram] order = 0"));
+    }
+
+    #[test]
+    fn texts_leave_the_training_utterances_a_share() {
+        let ngram = |text: &str| settings::parse::<NgramConfig>(text).unwrap();
+        let mixed =
+            ngram("smoothing = 'kneser-ney'\ntext = [{ file = 'a', share = 0.2 }, { file = 'b', share = 0.3 }]");
+        assert!(mixed.check().is_ok() && (mixed.own_share() - 0.5).abs() < 1e-12);
+        assert_eq!(mixed.options().smoothing, Smoothing::KneserNey);
+        for wrong in ["[{ file = 'a', share = 1.0 }]", "[{ file = 'a', share = 0.0 }]", "[{ file = 'a', share = nan }]"]
+        {
+            let error = ngram(&format!("text = {wrong}")).check().unwrap_err().to_string();
+            assert!(error.starts_with("[ngram] text.share = "), "{error}");
+        }
+        let none = ngram("max_histories = 0").check().unwrap_err().to_string();
+        assert_eq!(none, "[ngram] max_histories = 0: expected at least 1");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::alignments::{Alignments, targets, transition_counts};
 use super::config::{Learner, NgramConfig, TrainConfig};
 use super::corpus::{Corpus, Example};
+use super::phones;
 use super::sequences::PLAIN;
 use super::transcripts::slots;
 use super::tune::{Development, errors};
@@ -271,10 +272,10 @@ impl Run<'_> {
         TransitionRows::of(&self.spec).dwell(&counts, &weights)
     }
 
-    /// The n-gram of the phones that the training utterances were aligned to.
+    /// The n-gram of the phones that the training utterances were aligned to, and of the texts.
     pub(super) fn ngram(&self, alignments: &Alignments, config: &NgramConfig) -> Result<Ngram> {
         let sequences = alignments.sequences(&self.spec, self.corpus.training.iter().map(|example| &*example.name))?;
-        Ngram::estimate(&config.options(), self.spec.symbols(), &sequences)
+        phones::ngram(&self.spec, (&self.config.lexicon, config), &sequences)
     }
 
     fn bundle(&self, Model { network, weights, scales }: Model, alignments: &Alignments) -> Result<Bundle> {

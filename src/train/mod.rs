@@ -9,6 +9,7 @@ mod curves;
 mod gaussian;
 mod hybrid;
 mod log;
+mod phones;
 mod sequences;
 mod stage;
 mod start;
@@ -22,7 +23,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
-pub use config::{CorpusConfig, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TrainConfig};
+pub use config::{
+    CorpusConfig, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
+};
 pub use corpus::{Corpus, Example};
 pub use log::EpochRow;
 pub use transcripts::{Transcriber, Words, slots};
@@ -224,9 +227,11 @@ fn claim(
     }
 }
 
-/// A line for each manifest and the lexicon that changes when the file does.
+/// A line for each manifest, the lexicon and each text that changes when the file does.
 fn digests(config: &TrainConfig) -> Result<String> {
-    let files = config.corpora.iter().map(|corpus| &corpus.manifest).chain([&config.lexicon]);
+    let stage = config.sequence.iter().map(|stage| &stage.ngram);
+    let texts = stage.chain([&config.ngram]).flat_map(|ngram| &ngram.text).map(|text| &text.file);
+    let files = config.corpora.iter().map(|corpus| &corpus.manifest).chain([&config.lexicon]).chain(texts);
     let line = |path: &PathBuf| {
         let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
         Ok(format!("{} {:016x}\n", path.display(), digest(bytes)))

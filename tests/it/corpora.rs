@@ -110,7 +110,9 @@ fn a_phone_trigram_of_real_transcripts_is_sound() {
     let test = sequences_of("speechocean762/test.tsv", &mut table);
     let table = Arc::new(table);
     let perplexity = |order, min_history_count| {
-        let model = Ngram::estimate(&NgramOptions { order, min_history_count }, &table, &train).unwrap();
+        let model =
+            Ngram::estimate(&NgramOptions { order, min_history_count, ..NgramOptions::default() }, &table, &train)
+                .unwrap();
         let found = model.perplexity(&test);
         println!(
             "order {order}, histories seen {min_history_count} times or more: {} histories, perplexity {found:.2}",

@@ -272,7 +272,7 @@ fn an_n_gram_adds_its_scores_to_each_way() {
     let heard: Vec<Vec<SymbolId>> =
         ["a b c a", "a b b", "c b a", "d a b", "b d a c"].iter().map(|text| ids(&spec, text)).collect();
     for order in 1..=3 {
-        let options = NgramOptions { order, min_history_count: 1 };
+        let options = NgramOptions { order, ..NgramOptions::default() };
         let ngram = Ngram::estimate(&options, spec.symbols(), &heard).unwrap();
         let graph = spec.compile_with(Some((&ngram, 0.7))).unwrap();
         for frames in 1..=6 {
@@ -294,7 +294,7 @@ fn a_transcript_with_an_n_gram_scores_each_way_as_the_full_graph_does() {
         ["a b c a", "sil a b b", "c sil b a", "d a b", "b d a c"].iter().map(|text| ids(&spec, text)).collect();
     let slot = |text: &str| Slot { word: None, alternatives: text.split('|').map(|said| ids(&spec, said)).collect() };
     for order in 1..=3 {
-        let options = NgramOptions { order, min_history_count: 1 };
+        let options = NgramOptions { order, ..NgramOptions::default() };
         let ngram = Ngram::estimate(&options, spec.symbols(), &heard).unwrap();
         let full = spec.compile_with(Some((&ngram, 0.7))).unwrap();
         let slots = [slot("a b|a"), slot("b|c b")];

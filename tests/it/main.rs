@@ -13,6 +13,7 @@ mod graph_files;
 mod graph_oracle;
 #[cfg(feature = "neural")]
 mod journey;
+mod ngram;
 mod posteriors;
 mod search;
 mod tagging;

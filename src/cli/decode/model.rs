@@ -62,7 +62,7 @@ impl Parts {
     /// The graph of a trained model, with all that was tuned for it.
     #[cfg(feature = "neural")]
     fn of_bundle(args: &DecodeArgs) -> Result<Self> {
-        let bundle = senone::bundle::open_or_builtin(args.recordings.model.as_ref())?;
+        let bundle = args.recordings.bundle()?;
         let options = args.search.options(bundle.description.search)?;
         let SearchModel { graph, weights, priors } = senone::decode::search_model(&bundle, options.settings.lm_scale)?;
         Ok(Self { graph, weights, own_priors: Some(priors), options, timing: bundle.timing() })

@@ -38,7 +38,7 @@ pub struct PosteriorArgs {
     pub priors: Option<PathBuf>,
     /// The graph file whose pdfs the posteriors are of; scales of 1, beam 16 [default: the model's graph and settings]
     #[arg(long, value_name = "FILE", requires = "posteriors")]
-    #[cfg_attr(feature = "neural", arg(conflicts_with = "model"))]
+    #[cfg_attr(feature = "neural", arg(conflicts_with_all = ["model", "ngram"]))]
     pub graph: Option<PathBuf>,
     /// Milliseconds from one frame to the next [default: 10 with --graph, else the model's]
     #[arg(long, value_name = "X", allow_negative_numbers = true, requires = "posteriors")]

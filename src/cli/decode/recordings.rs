@@ -1,11 +1,12 @@
 //! Recordings to phones: the whole journey, with a model.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use rayon::prelude::*;
 use senone::audio::{AudioOptions, Channel, Notice};
-use senone::bundle;
+use senone::bundle::{self, Bundle};
 use senone::decode::Recogniser;
 use senone::{Error, Result};
 
@@ -23,9 +24,23 @@ pub struct RecordingArgs {
     /// The model's folder [default: the built-in English model]
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
+    /// Phone n-gram (ARPA) in place of the model's own
+    #[arg(long, value_name = "FILE")]
+    ngram: Option<PathBuf>,
     /// Take this channel (1 is the first) instead of mixing all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "posteriors")]
     channel: Option<u16>,
+}
+
+impl RecordingArgs {
+    /// The model, with the n-gram that was asked for.
+    pub fn bundle(&self) -> Result<Bundle> {
+        let bundle = bundle::open_or_builtin(self.model.as_ref())?;
+        match &self.ngram {
+            Some(path) => bundle.with_ngram(path),
+            None => Ok(bundle),
+        }
+    }
 }
 
 /// Recordings decoded before their output is written.
@@ -35,9 +50,9 @@ const BATCH_FILES: usize = 64;
 pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let inputs = inputs::expand(&args.recordings.audio)?;
     check(args, &inputs)?;
-    let bundle = bundle::open_or_builtin(args.recordings.model.as_ref())?;
+    let bundle = args.recordings.bundle()?;
     let options = args.search.options(bundle.description.search)?;
-    let recogniser = Recogniser::new(bundle, options)?;
+    let recogniser = Recogniser::new(Arc::new(bundle), options)?;
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink::new(&args.output, heading);
     let all = decode_all(&recogniser, (&args.recordings, &inputs), &mut sink);

@@ -57,6 +57,14 @@ impl Ngram {
         }
     }
 
+    /// The symbols of the 1-grams of an ARPA file, in the order of the `text`.
+    pub fn arpa_symbols(text: &str) -> SymbolTable {
+        let section = text.lines().map(str::trim).skip_while(|line| *line != "\\1-grams:").skip(1);
+        let names =
+            section.take_while(|line| !line.starts_with('\\')).filter_map(|line| line.split_whitespace().nth(1));
+        names.filter(|name| ![START, END, UNKNOWN].contains(name)).collect()
+    }
+
     /// Reads the `text` of an ARPA file, over `symbols`. `path` is for messages.
     ///
     /// Entries with `<unk>` are left out: no graph has a symbol for it, so they score nothing that can happen.
