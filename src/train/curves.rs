@@ -64,13 +64,13 @@ impl Axis {
             _ => (0.0, 1.0),
         };
         let step = round_step((high - low) / TICKS);
-        // A value that is all but a tick is one.
-        let (first, last) = ((low / step + 1e-6).floor(), (high / step - 1e-6).ceil());
-        Self { low: first * step, high: last * step, step }
+        // A value at a tick, but for rounding, is there.
+        let (below, above) = ((low / step + 1e-6).floor(), (high / step - 1e-6).ceil());
+        Self { low: below * step, high: above * step, step }
     }
 
     fn ticks(&self) -> impl Iterator<Item = f64> {
-        let (first, last) = ((self.low / self.step).round(), (self.high / self.step).round());
+        let (first, last) = ((self.low / self.step - 1e-6).ceil(), (self.high / self.step + 1e-6).floor());
         let step = self.step;
         (0..=(last - first) as usize).map(move |index| (first + index as f64) * step)
     }
