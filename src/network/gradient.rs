@@ -71,6 +71,7 @@ impl Network {
             InputGradient::Unwanted => frames,
         };
         let operation = NetworkOp::new(&self.plan, (self.parameters.lengths(), segments), dropout);
+        let by_parameters = operation.by_parameters();
         let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
         let mut wanted = self.to_matrix(&scores)?;
         criterion.differentiate(&mut wanted)?;
@@ -84,14 +85,15 @@ impl Network {
         let of = |tensor: &Tensor| {
             gradients.get(tensor).ok_or_else(|| Error::Network("a variable received no gradient".into()))
         };
-        let lengths = self.parameters.lengths();
-        let split = |flat: &[f32]| Ok(cut(flat, lengths).into_iter().map(<[f32]>::to_vec).collect());
-        let by_parameters = with_values(of(self.parameters.variable())?, split).map_err(refused)?;
         let by_frames = match by_frames {
             InputGradient::Wanted => with_values(of(&frames)?, |values| Ok(values.to_vec())).map_err(refused)?,
             InputGradient::Unwanted => Vec::new(),
         };
-        Ok((by_parameters, by_frames))
+        let found = by_parameters.lock().map(|mut found| std::mem::take(&mut *found)).unwrap_or_default();
+        if found.is_empty() {
+            return Err(Error::Network("the parameters received no gradient".into()));
+        }
+        Ok((found, by_frames))
     }
 
     /// The gradient by the frames `[T x D]` of an utterance from that by its padded frames.

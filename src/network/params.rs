@@ -75,17 +75,6 @@ pub(super) fn cut<'a>(flat: &'a [f32], lengths: &[usize]) -> Vec<&'a [f32]> {
     lengths.iter().map(&mut next).collect()
 }
 
-/// The same to change.
-pub(super) fn cut_mut<'a>(flat: &'a mut [f32], lengths: &[usize]) -> Vec<&'a mut [f32]> {
-    let mut rest = flat;
-    let mut next = |&length: &usize| {
-        let (values, after) = std::mem::take(&mut rest).split_at_mut(length);
-        rest = after;
-        values
-    };
-    lengths.iter().map(&mut next).collect()
-}
-
 /// Copies values over a tensor's own.
 struct Overwrite<'a>(&'a [Vec<f32>]);
 

@@ -14,7 +14,7 @@ use kernel::{Kernel, Tile};
 pub(super) use kernel::{Loop, fused, vectorised};
 
 /// Products over at most so many k at once: the rows of a tile then stay in the nearest cache.
-const DEPTH: usize = 384;
+const DEPTH: usize = 512;
 /// Columns of b that are packed at once: with [`DEPTH`], a part of the second cache.
 const COLS: usize = 288;
 
