@@ -147,7 +147,7 @@ fn ngram(order: usize) -> Ngram {
     let spec = spec();
     let sequences: Vec<_> =
         ["a b b", "a c b d", "d b a", "b a c a", "sil a sil d"].map(|text| ids(&spec, text)).to_vec();
-    Ngram::estimate(&NgramOptions { order, min_history_count: 1 }, spec.symbols(), &sequences).unwrap()
+    Ngram::estimate(&NgramOptions { order, ..NgramOptions::default() }, spec.symbols(), &sequences).unwrap()
 }
 
 fn slots() -> Vec<Slot> {
