@@ -37,7 +37,7 @@ const STEPS: [f32; 2] = [1.0, 0.5];
 pub(super) fn bigram(spec: &GraphSpec, system: &System<'_>) -> Result<Ngram> {
     let sequence = |alignment: &crate::learn::gmm::GmmAlignment| alignment.segments.iter().map(|s| s.symbol).collect();
     let sequences: Vec<Vec<_>> = system.alignments.values().map(sequence).collect();
-    Ngram::estimate(&NgramOptions::default(), spec.symbols(), &sequences)
+    Ngram::estimate(&NgramOptions { order: 2, ..NgramOptions::default() }, spec.symbols(), &sequences)
 }
 
 /// Tells the phone error of `system`, which messages call `what`. The `filler` is not recognised, and utterances with it are not
