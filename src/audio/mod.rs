@@ -21,6 +21,7 @@ use std::path::Path;
 pub use change::{AudioChange, Line, Noise};
 pub use clip::{Clip, Stretch, read_clips};
 pub use notice::Notice;
+pub use wav::wav_bytes;
 
 use crate::{Error, Result};
 use sniff::Kind;

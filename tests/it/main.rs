@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod audio_files;
+mod augment;
 #[cfg(feature = "neural")]
 mod cli;
 mod corpora;
