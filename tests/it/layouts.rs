@@ -21,8 +21,8 @@ fn utterances(manifest: &str, speakers: &[&str], each: usize) -> Option<Vec<Utte
         return None;
     };
     let all = Manifest::read(&PathBuf::from(shared).join("data").join(manifest)).unwrap().utterances;
-    let of = |speaker: &&str| all.iter().filter(move |one| one.speaker == *speaker).take(each).cloned();
-    let found: Vec<Utterance> = speakers.iter().flat_map(of).collect();
+    let of = |speaker: &str| all.iter().filter(|one| one.speaker == speaker).take(each).cloned().collect::<Vec<_>>();
+    let found = speakers.iter().map(|speaker| of(speaker)).collect::<Vec<_>>().concat();
     assert_eq!(found.len(), speakers.len() * each, "{manifest}");
     Some(found)
 }
