@@ -74,12 +74,13 @@ impl<'a> Header<'a> {
         let mut fields = BTreeMap::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(';')) {
             let mut parts = line.splitn(3, ' ');
-            match [parts.next(), parts.next(), parts.next()] {
-                [Some(name), Some(kind), Some(value)] if kind.starts_with('-') => {
-                    fields.insert(name, value.trim());
-                }
-                _ => return Err(damaged(&format!("with the line '{line}' in its header"))),
+            let [Some(name), Some(kind), Some(value)] = [parts.next(), parts.next(), parts.next()] else {
+                return Err(damaged(&format!("with the line '{line}' in its header")));
+            };
+            if !kind.starts_with('-') {
+                return Err(damaged(&format!("with the type '{kind}' in its header")));
             }
+            fields.insert(name, value.trim());
         }
         Ok(Self { size, fields })
     }

@@ -22,7 +22,7 @@ fn utterances(manifest: &str, speakers: &[&str], each: usize) -> Option<Vec<Utte
     };
     let all = Manifest::read(&PathBuf::from(shared).join("data").join(manifest)).unwrap().utterances;
     let of = |speaker: &str| all.iter().filter(|one| one.speaker == speaker).take(each).cloned().collect::<Vec<_>>();
-    let found: Vec<Utterance> = speakers.iter().flat_map(|speaker| of(speaker)).collect();
+    let found = speakers.iter().map(|speaker| of(speaker)).collect::<Vec<_>>().concat();
     assert_eq!(found.len(), speakers.len() * each, "{manifest}");
     Some(found)
 }

@@ -27,6 +27,7 @@ mod tied_graphs;
 mod tied_model;
 #[cfg(feature = "neural")]
 mod toy;
+#[cfg(feature = "neural")]
 mod training;
 #[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only
 mod util;

@@ -120,7 +120,9 @@ impl Values<'_> {
                 None => return Err((self.line, format!("the file ends before {expected}: it is cut off"))),
                 Some('"') => return self.quoted().map(Value::Text),
                 Some('!') => while self.step().is_some_and(|c| c != '\n') {},
-                Some(c) if c.is_whitespace() => drop(self.step()),
+                Some(c) if c.is_whitespace() => {
+                    self.step();
+                }
                 Some(_) => {
                     let word = self.word();
                     if let Ok(number) = word.trim_end_matches('%').parse::<f64>() {
