@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use senone::Result;
 use senone::matrix::Matrix;
-use senone::network::optimiser::{AdamW, StepOptions};
+use senone::network::optimiser::{Optimiser, OptimiserConfig, StepOptions};
 use senone::network::{Criterion, HiddenNorm, LstmConfig, Network, NetworkConfig, TdnnConfig};
 use senone::random::Random;
 
@@ -119,7 +119,7 @@ fn run(mut network: Network, utterances: &[Matrix], (work, runs): (Work, usize))
     let (random, loss) =
         (Random::new(3), CrossEntropy { rows: network.rows_out(utterances[0].rows()) * utterances.len() });
     let mut values: Vec<Vec<f32>> = network.parts().into_iter().map(|part| part.2).collect();
-    let mut adam = AdamW::new(&values);
+    let mut adam = Optimiser::new(OptimiserConfig::default(), &values);
     let options = StepOptions { learning_rate: 1e-4, weight_decay: 0.01, clip: 5.0 };
     let mut seconds = Vec::new();
     for _ in 0..=runs {

@@ -6,17 +6,20 @@
 pub mod check;
 mod classes;
 mod compile;
+mod context;
 pub mod dot;
 mod file;
 mod lattice;
 pub mod lexicon;
 pub mod ngram;
+pub mod phone_loop;
 mod rules;
 mod source;
 mod spec;
 mod topology;
 mod transcript;
 mod transitions;
+pub mod tree;
 
 use std::sync::Arc as Shared;
 
@@ -27,6 +30,7 @@ pub use spec::{GraphSpec, LmSpec};
 pub use topology::Topology;
 pub use transcript::Slot;
 pub use transitions::TransitionRole;
+pub use tree::{Context, ContextKind, Tree, Units};
 
 /// A step from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq)]

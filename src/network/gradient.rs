@@ -583,10 +583,10 @@ mod tests {
 
     /// Rows whose sort is found, of 400, after some steps of training.
     fn rows_right(config: &NetworkConfig, place: usize) -> usize {
-        use crate::network::optimiser::{AdamW, StepOptions};
+        use crate::network::optimiser::{Optimiser, OptimiserConfig, StepOptions};
         let mut network = Network::new(config, (2, 2), &Random::new(1)).unwrap();
         let mut values = network.parameters.values();
-        let mut adam = AdamW::new(&values);
+        let mut adam = Optimiser::new(OptimiserConfig::default(), &values);
         for step in 0..150 {
             let gradient = network.gradient(&sorted(place, step), &mut Sorts, None).unwrap();
             adam.step(&mut values, &gradient, StepOptions { learning_rate: 0.02, weight_decay: 0.0, clip: 5.0 });

@@ -195,7 +195,7 @@ fn problem(transcripts: bool) -> Case {
 }
 
 fn examples(case: &Case) -> Vec<Example<'_>> {
-    let example = |(frames, answer): (_, &Answer)| Example { frames, answer: answer.clone() };
+    let example = |(frames, answer): (_, &Answer)| Example { frames, recording: None, answer: answer.clone() };
     case.utterances.iter().zip(&case.answers).map(example).collect()
 }
 
@@ -238,7 +238,8 @@ fn transitions_that_are_fixed_stay() {
 #[test]
 fn threads_and_a_break_change_no_bit() {
     let case = problem(true);
-    let state = |trainer: &Trainer| [&trainer.parameters, &trainer.optimiser.second, &trainer.sum].map(Clone::clone);
+    let state =
+        |trainer: &Trainer| [&trainer.parameters, &trainer.optimiser.second, &trainer.average.values].map(Clone::clone);
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let whole = |threads| {
         pool(threads).install(|| {

@@ -83,7 +83,7 @@ fn gradients_are_slopes_by_every_parameter_transition_and_vector() {
         let kept = trainer.kept(&tokens(&data));
         assert_eq!(kept[FEATURES - 1], 0.0);
         let gradient = |trainer: &TaggerTrainer| trainer.gradient(&examples, &kept, &Random::new(6)).unwrap();
-        let Gradient { by_parameter, by_vector, .. } = gradient(&trainer);
+        let BatchGradient { by_parameter, by_vector, .. } = gradient(&trainer);
         let mut all = by_parameter;
         let dims = trainer.model.embedding.dims();
         let mut by_table = vec![0.0; FEATURES * dims];

@@ -140,6 +140,7 @@ impl NeuralSettings {
             label_smoothing: self.label_smoothing,
             average_last: self.average_last,
             augment: AugmentConfig::none(),
+            ..TrainerConfig::default()
         };
         TaggerConfig { steps, dropout: self.dropout, rare_dropout: self.rare_dropout }
     }
