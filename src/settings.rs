@@ -16,6 +16,11 @@ pub(crate) fn to_text<T: Serialize>(value: &T) -> Result<String, String> {
     toml::to_string(value).map_err(|error| error.to_string())
 }
 
+/// `text` as a TOML string.
+pub(crate) fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
 /// The error's message on one line, after its place where that is known.
 fn reason(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().trim_end().replace('\n', ", ");

@@ -1,21 +1,27 @@
 //! The start of the journey: the bytes of a recording in, mono samples at the model's rate out.
 //!
 //! WAV goes through hound, once what real files get wrong is put right; the encodings that hound lacks, FLAC, Ogg Vorbis,
-//! MP3 and AIFF go through symphonia. Channels are mixed or one is taken, rates are converted by rubato. Nothing is printed:
+//! MP3 and AIFF go through symphonia; SPHERE is read here. Channels are mixed or one is taken, rates are converted by rubato. Nothing is printed:
 //! each decision that may matter to a result comes back as a [`Notice`].
 
+mod change;
+mod clip;
 mod container;
 mod mixer;
 mod notice;
 mod resample;
 mod sniff;
+mod sphere;
 mod wav;
 
 use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+pub use change::{AudioChange, Line, Noise};
+pub use clip::{Clip, Stretch, read_clips};
 pub use notice::Notice;
+pub use wav::wav_bytes;
 
 use crate::{Error, Result};
 use sniff::Kind;
@@ -24,7 +30,7 @@ use sniff::Kind;
 const RATES_HZ: RangeInclusive<u32> = 1_000..=768_000;
 
 /// File name extensions of audio, in lower case.
-const EXTENSIONS: [&str; 9] = ["wav", "wave", "flac", "ogg", "oga", "mp3", "aif", "aiff", "aifc"];
+const EXTENSIONS: [&str; 11] = ["wav", "wave", "flac", "ogg", "oga", "mp3", "aif", "aiff", "aifc", "sph", "nist"];
 
 /// Which channel of a recording to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,6 +123,7 @@ pub fn is_audio_name(path: &Path) -> bool {
 fn decode(name: &Path, bytes: &[u8], channel: Channel) -> Reasoned<Recording> {
     match sniff::kind(name, bytes)? {
         Kind::Wave => wav::decode(bytes, channel),
+        Kind::Sphere => sphere::decode(bytes, channel),
         other => container::decode(bytes, other, channel),
     }
 }

@@ -17,9 +17,11 @@ pub(super) enum Kind {
     Mp3,
     /// AIFF or AIFF-C.
     Aiff,
+    /// NIST SPHERE.
+    Sphere,
 }
 
-const READABLE: &str = "WAV, FLAC, Ogg Vorbis, MP3 or AIFF";
+const READABLE: &str = "WAV, FLAC, Ogg Vorbis, MP3, AIFF or SPHERE";
 
 /// The kind of `bytes`; `name` only decides between MP3 and unknown when an MP3 stream does not begin at the first byte.
 ///
@@ -42,6 +44,7 @@ pub(super) fn kind(name: &Path, bytes: &[u8]) -> Reasoned<Kind> {
         [b'f', b'L', b'a', b'C', ..] => Ok(Kind::Flac),
         [b'O', b'g', b'g', b'S', ..] => ogg(bytes),
         [b'F', b'O', b'R', b'M', ..] if form == b"AIFF" || form == b"AIFC" => Ok(Kind::Aiff),
+        [b'N', b'I', b'S', b'T', b'_', b'1', b'A', ..] => Ok(Kind::Sphere),
         [b'I', b'D', b'3', ..] => Ok(Kind::Mp3),
         [0xFF, second, ..] if second & 0xE0 == 0xE0 => mpeg(*second),
         _ => match (unsupported_name(bytes), name.extension()) {
@@ -80,11 +83,10 @@ fn mpeg(second: u8) -> Reasoned<Kind> {
 
 /// Formats that people have, and that are not read.
 fn unsupported_name(bytes: &[u8]) -> Option<&'static str> {
-    const NAMES: [(&[u8], &str); 17] = [
+    const NAMES: [(&[u8], &str); 16] = [
         (b"RIFX", "big-endian WAV (RIFX)"),
         (b"RF64", "WAV for more than 4 GB (RF64)"),
         (b"BW64", "WAV for more than 4 GB (BW64)"),
-        (b"NIST_1A", "NIST SPHERE"),
         (b".snd", "Sun AU"),
         (b"caff", "Core Audio (CAF)"),
         (b"\x1A\x45\xDF\xA3", "Matroska or WebM"),
@@ -125,6 +127,7 @@ mod tests {
     fn what_is_read_is_told_by_its_first_bytes() {
         assert_eq!(kind_of(b"RIFF\0\0\0\0WAVE"), Ok(Kind::Wave));
         assert_eq!(kind_of(b"fLaC"), Ok(Kind::Flac));
+        assert_eq!(kind_of(b"NIST_1A\n   1024\n"), Ok(Kind::Sphere));
         assert_eq!(kind_of(b"FORM\0\0\0\0AIFC"), Ok(Kind::Aiff));
         assert_eq!(kind_of(&[0xFF, 0xFB, 0x90]), Ok(Kind::Mp3));
         assert_eq!(kind(Path::new("a.MP3"), &[0, 0, 0, 0]), Ok(Kind::Mp3));
@@ -135,7 +138,6 @@ mod tests {
         for (bytes, name) in [
             (&b"RIFX\0\0\0\x24WAVEfmt "[..], "(RIFX)"),
             (b"RF64\xFF\xFF\xFF\xFFWAVEds64", "(RF64)"),
-            (b"NIST_1A\n   1024\n", "NIST SPHERE"),
             (b"\0\0\0\x20ftypM4A ", "MP4"),
             (b"OggS\0\x02........................OpusHead", "Opus"),
             (b"RIFF\0\0\0\0AVI ", "RIFF without WAVE"),

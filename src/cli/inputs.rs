@@ -4,43 +4,50 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use senone::audio::{self, Audio, AudioOptions};
-use senone::data::manifest::Manifest;
+use senone::audio::{self, Audio, AudioOptions, Channel, Clip};
+use senone::data::source::{self, Layout};
 use senone::{Error, Result};
 
-use super::folder;
-
 /// One recording to decode.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Name in the output: the manifest's, else the file's stem.
     pub utterance: String,
-    /// The file, or `-` for standard input.
-    pub path: PathBuf,
+    /// Where it is heard; the path `-` is standard input.
+    pub audio: Clip,
 }
 
 impl Input {
-    /// Reads the recording.
-    pub fn read(&self, options: &AudioOptions) -> Result<Audio> {
-        if self.path != Path::new("-") {
-            return audio::read(&self.path, options);
+    /// Reads the recording; `channel` takes the place of the one that a manifest names.
+    pub fn read(&self, sample_rate_hz: u32, channel: Option<Channel>) -> Result<Audio> {
+        let path = self.path();
+        if path != Path::new("-") {
+            let channel = channel.unwrap_or(self.audio.channel);
+            return Clip { channel, ..self.audio.clone() }.read(sample_rate_hz);
         }
         let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map_err(|source| Error::io("read", &self.path, source))?;
-        audio::read_bytes(&self.path, bytes, options)
+        std::io::stdin().read_to_end(&mut bytes).map_err(|source| Error::io("read", path, source))?;
+        let options = AudioOptions { sample_rate_hz, channel: channel.unwrap_or_default() };
+        audio::read_bytes(path, bytes, &options)
+    }
+
+    /// The file, or `-` for standard input.
+    pub fn path(&self) -> &Path {
+        &self.audio.path
     }
 }
 
-/// Every recording that `arguments` name, in their order; files of a folder by name.
+/// Every recording that `arguments` name, in their order; files of a folder by name. No transcript is asked for.
 pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Input>> {
     let mut inputs = Vec::new();
     for argument in arguments {
-        if argument.is_dir() {
-            let files = folder::files(argument, audio::is_audio_name, "audio files")?;
-            inputs.extend(files.iter().map(|file| from_file(file)));
-        } else if argument.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv")) {
-            let listed = Manifest::read(argument)?.utterances;
-            inputs.extend(listed.into_iter().map(|line| Input { utterance: line.name, path: line.audio }));
+        let is_manifest = argument.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
+        if argument.is_dir() && source::layout(argument)? == Layout::Folder {
+            let found = source::recordings(argument)?.into_iter();
+            inputs.extend(found.map(|(utterance, path)| Input { utterance, audio: Clip::whole(path) }));
+        } else if argument.is_dir() || is_manifest {
+            let listed = source::read(argument)?.utterances.into_iter();
+            inputs.extend(listed.map(|line| Input { utterance: line.name, audio: line.audio }));
         } else {
             inputs.push(from_file(argument));
         }
@@ -51,7 +58,7 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Input>> {
 fn from_file(path: &Path) -> Input {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let utterance = if path == Path::new("-") { "stdin".to_owned() } else { stem.into_owned() };
-    Input { utterance, path: path.to_owned() }
+    Input { utterance, audio: Clip::whole(path) }
 }
 
 /// Refuses inputs whose outputs would have one name; `output` makes it of the utterance's, where it matters.
@@ -59,11 +66,11 @@ pub fn check_names(inputs: &[Input], output: impl Fn(&str) -> Option<String>) ->
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     for input in inputs {
         let Some(name) = output(&input.utterance) else { continue };
-        if let Some(other) = seen.insert(name.clone(), &input.path) {
+        if let Some(other) = seen.insert(name.clone(), input.path()) {
             return Err(Error::Other(format!(
                 "{} and {} would both be written as {name}: decode them in separate runs, or name them in a manifest",
                 other.display(),
-                input.path.display(),
+                input.path().display(),
             )));
         }
     }

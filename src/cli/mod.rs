@@ -1,12 +1,13 @@
 //! Commands: clap structs, made into checked settings and one library call each; a file per command.
 
+mod augment;
 mod decode;
-mod folder;
 mod graph;
 #[cfg(feature = "neural")]
 mod info;
 #[cfg(feature = "neural")]
 mod inputs;
+mod manifest;
 mod ngram;
 mod score;
 mod tag;
@@ -49,7 +50,9 @@ enum Command {
     /// Tag the tokens of text: train, predict, score
     #[command(subcommand)]
     Tag(tag::TagCommand),
-    /// Say what is wrong with manifests before training on them
+    /// Print a corpus of any layout as a manifest
+    Manifest(manifest::ManifestArgs),
+    /// Say what is wrong with corpora before training on them
     Validate(validate::ValidateArgs),
     /// Describe a model
     #[cfg(feature = "neural")]
@@ -57,6 +60,8 @@ enum Command {
     /// Phone n-grams: estimate, mix, prune, score
     #[command(subcommand)]
     Ngram(ngram::NgramCommand),
+    /// Write changed copies of recordings: in noise, by telephone, faster, louder
+    Augment(augment::AugmentArgs),
     /// Check or draw a graph file
     #[command(subcommand)]
     Graph(graph::GraphCommand),
@@ -109,10 +114,12 @@ fn run(command: Command) -> Result<Outcome> {
 
         Command::Score(args) => print(&score::run(&args)?),
         Command::Tag(command) => tag::run(&command),
+        Command::Manifest(args) => print(&manifest::run(&args)?),
         Command::Validate(args) => validate::run(&args),
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),
         Command::Ngram(command) => ngram::run(&command),
+        Command::Augment(args) => augment::run(&args),
         Command::Graph(command) => graph::run(&command),
     }
 }

@@ -11,6 +11,7 @@ use clap::Args;
 #[cfg(feature = "neural")]
 use senone::bundle::{Bundle, Score};
 use senone::data::manifest::{Manifest, Utterance};
+use senone::data::source;
 use senone::formats::ctm;
 use senone::graph::lexicon::Lexicon;
 #[cfg(feature = "neural")]
@@ -25,7 +26,7 @@ use senone::{Error, Result};
 /// --fold applies, then silence is dropped. The interval is a bootstrap over speakers.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
-    /// What was said: a manifest with phones or words, a CTM, or lines of text
+    /// What was said: a manifest or a corpus of another layout, with phones or words, a CTM, or lines of text
     pub reference: PathBuf,
 
     /// What was decoded: a CTM, a table with the columns utterance and phones, or lines of text
@@ -36,7 +37,15 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "FILE")]
     pub lexicon: Option<PathBuf>,
 
-    /// Count phone A as B; with nothing after the sign, drop A. May be repeated
+    /// Words of a manifest or corpus are phones already, one a token
+    #[arg(long, conflicts_with = "lexicon")]
+    pub phones: bool,
+
+    /// Count phones as others, as the lines `A B` of this file say; a line `A` drops A
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
+
+    /// Count phone A as B, whatever --map says of it; with nothing after the sign, drop A. May be repeated
     #[arg(long, value_name = "A=B", value_parser = parse_fold)]
     pub fold: Vec<(String, String)>,
 
@@ -81,7 +90,12 @@ fn parse_fold(text: &str) -> std::result::Result<(String, String), String> {
 pub fn run(args: &ScoreArgs) -> Result<String> {
     let options = options(args)?;
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
-    let references = read_references(&args.reference, lexicon.as_ref())?;
+    let spelling = match (&lexicon, args.phones) {
+        (Some(lexicon), _) => Spelling::Pronounced(lexicon),
+        (None, true) => Spelling::Phones,
+        (None, false) => Spelling::Unknown,
+    };
+    let references = read_references(&args.reference, spelling)?;
     let report = |path: &Path| score(&references, &read_hypotheses(path)?, &options);
     let first = report(&args.hypothesis)?;
     let mut text = first.to_string();
@@ -123,18 +137,56 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions> {
             _ => {}
         }
     }
+    if let Some(path) = &args.map {
+        for (from, to) in read_map(path)? {
+            fold.entry(from).or_insert(to);
+        }
+    }
     let silence = args.silence.iter().cloned().collect();
     Ok(ScoreOptions { fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
 }
 
+/// Reads the lines `A B` and `A` of a map.
+fn read_map(path: &Path) -> Result<BTreeMap<String, String>> {
+    let text = fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+    let mut map = BTreeMap::new();
+    for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
+        let (from, to) = match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [] => continue,
+            [from] => (from, ""),
+            [from, to] => (from, to),
+            _ => return Err(text_error(path, number, format!("'{line}': expected two labels, or one to drop it"))),
+        };
+        if map.insert(from.to_owned(), to.to_owned()).is_some_and(|other| other != to) {
+            return Err(text_error(path, number, format!("'{from}' is mapped to another label before")));
+        }
+    }
+    Ok(map)
+}
+
+/// What the words of a manifest are.
+#[derive(Clone, Copy)]
+enum Spelling<'a> {
+    /// Words of this dictionary.
+    Pronounced(&'a Lexicon),
+    /// Phones.
+    Phones,
+    /// Nobody said.
+    Unknown,
+}
+
 /// How a file lists utterances.
 enum Layout {
+    Corpus,
     Ctm,
     Table(String),
     Lines(String),
 }
 
 fn layout(path: &Path) -> Result<Layout> {
+    if path.is_dir() {
+        return Ok(Layout::Corpus);
+    }
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("ctm")) {
         return Ok(Layout::Ctm);
     }
@@ -145,15 +197,15 @@ fn layout(path: &Path) -> Result<Layout> {
     Ok(if is_table { Layout::Table(text) } else { Layout::Lines(text) })
 }
 
-fn read_references(path: &Path, lexicon: Option<&Lexicon>) -> Result<Vec<Reference>> {
+fn read_references(path: &Path, spelling: Spelling<'_>) -> Result<Vec<Reference>> {
     let rows = match layout(path)? {
-        Layout::Table(_) => return manifest_references(&Manifest::read(path)?, lexicon),
+        Layout::Table(_) | Layout::Corpus => return manifest_references(&source::read(path)?, spelling),
         Layout::Ctm => read_ctm(path)?,
         Layout::Lines(text) => read_lines(path, &text)?,
     };
-    let transcript = |labels: &[String]| match lexicon {
-        Some(lexicon) => pronounce(&labels.join(" "), lexicon),
-        None => Transcript::phones(labels),
+    let transcript = |labels: &[String]| match spelling {
+        Spelling::Pronounced(lexicon) => pronounce(&labels.join(" "), lexicon),
+        Spelling::Phones | Spelling::Unknown => Transcript::phones(labels),
     };
     let reference = |(name, labels): (String, Vec<String>)| {
         let transcript = transcript(&labels);
@@ -162,18 +214,17 @@ fn read_references(path: &Path, lexicon: Option<&Lexicon>) -> Result<Vec<Referen
     Ok(rows.into_iter().map(reference).collect())
 }
 
-fn manifest_references(manifest: &Manifest, lexicon: Option<&Lexicon>) -> Result<Vec<Reference>> {
+fn manifest_references(manifest: &Manifest, spelling: Spelling<'_>) -> Result<Vec<Reference>> {
     let reference = |utterance: &Utterance| {
-        let error = |reason: &str| Error::Manifest {
-            path: manifest.path.clone(),
-            line: utterance.line,
-            reason: format!("utterance {}: {reason}", utterance.name),
-        };
-        let transcript = match (&utterance.phones, &utterance.words, lexicon) {
+        let error = |reason: &str| utterance.place.error(format!("utterance {}: {reason}", utterance.name));
+        let transcript = match (&utterance.phones, &utterance.words, spelling) {
             (Some(phones), ..) => Transcript::phones(phones),
-            (None, Some(words), Some(lexicon)) => pronounce(words, lexicon),
-            (None, Some(_), None) => {
-                return Err(error("words without phones: give their pronunciations with --lexicon"));
+            (None, Some(words), Spelling::Pronounced(lexicon)) => pronounce(words, lexicon),
+            (None, Some(words), Spelling::Phones) => Transcript::phones(&words.split_whitespace().collect::<Vec<_>>()),
+            (None, Some(_), Spelling::Unknown) => {
+                return Err(error(
+                    "words without phones: give their pronunciations with --lexicon, or say with --phones that they are phones",
+                ));
             }
             (None, None, _) => return Err(error("neither phones nor words: a reference needs one of them")),
         };
@@ -198,6 +249,7 @@ fn read_hypotheses(path: &Path) -> Result<Hypotheses> {
         Layout::Ctm => read_ctm(path),
         Layout::Table(text) => read_table(path, &text),
         Layout::Lines(text) => read_lines(path, &text),
+        Layout::Corpus => Err(Error::Other(format!("{}: a folder, expected a file of hypotheses", path.display()))),
     }
 }
 
@@ -282,6 +334,9 @@ mod tests {
             ),
             ("hyp.tsv", "phones\tutterance\nDH IY K AE T\tu 1\n\nB AH D\tu2\n"),
             ("ref.txt", "u_1 DH IY K AE T\nu2 B AH D\n"),
+            ("phones.tsv", "utterance\taudio\twords\nu_1\ta.wav\tDH IY K AE T\nu2\tb.wav\tB AH D\n"),
+            ("fold.map", "T D\n\nAE\n"),
+            ("bad.map", "T D\nA B C\n"),
             ("words.txt", "u_1 the cat\n\nu2 cat\n"),
             ("twice.txt", "u_1 A\nu_1 B\n"),
         ];
@@ -329,6 +384,12 @@ mod tests {
             text.contains("\nutterance\tPER %\tS\tD\tI\tN\tutterances\nu_1\t33.33\t0\t1\t0\t3\t1\nu2\t0.00"),
             "{text}"
         );
+        let mapped = printed(&folder, "ref.txt hyp.ctm --map fold.map --silence SIL,K --speakers").unwrap();
+        assert_eq!(mapped, text);
+        let first = printed(&folder, "ref.txt hyp.ctm --map fold.map --fold AE=AE").unwrap();
+        assert!(first.contains("folded: AE to AE, T to D\n"), "{first}");
+        let text = printed(&folder, "phones.tsv hyp.tsv --phones").unwrap();
+        assert!(text.starts_with("PER 0.00 %"), "{text}");
         let text = printed(&folder, "ref.txt hyp.ctm --against hyp.tsv --confusions 0").unwrap();
         assert!(!text.contains("most frequent"), "{text}");
         assert!(text.contains("\nPER 25.00 % against 0.00 %: +25.00 points, paired 95 % interval +20.00 to"), "{text}");
@@ -348,6 +409,8 @@ mod tests {
             ("ref.txt none.ctm", "none.ctm: cannot read"),
             ("ref.txt hyp.ctm --fold A=B --fold A=C", "--fold maps A to B and to C"),
             ("ref.txt hyp.ctm --fold A", "expected A=B"),
+            ("ref.txt hyp.ctm --map bad.map", "bad.map:2: 'A B C': expected two labels, or one to drop it"),
+            ("phones.tsv hyp.ctm --phones --lexicon words.dict", "cannot be used with"),
         ];
         for (line, message) in cases {
             let found = printed(&folder, line).unwrap_err();

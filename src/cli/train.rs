@@ -1,29 +1,47 @@
-//! `senone train`: recordings and their words to a model.
+//! `senone train`: recordings and their transcripts to a model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use senone::Result;
 use senone::bundle::Bundle;
-use senone::train::{self, TrainConfig};
+use senone::graph::lexicon::Lexicon;
+use senone::train::{self, DEVELOPMENT, DraftRequest, Earlier, TrainConfig, Work};
+use senone::{Error, Result};
 
-use super::{Outcome, say};
+use super::{Outcome, say, tune};
 
-/// `senone train`
+/// Train a model from recordings and their transcripts
+///
+/// CORPUS is a folder of audio with a .txt, .lab or .TextGrid beside each file, a Kaldi data folder, a LibriSpeech set, a part of
+/// TIMIT, or a manifest (.tsv). Settings then follow from the data; they are written to train.toml in the work folder, to
+/// change and train with. The model is tuned on a tenth of the speakers that is held out.
 #[derive(Debug, Args)]
 pub struct TrainArgs {
-    /// Settings of the run (train.toml)
-    settings: PathBuf,
-    /// Folder that manifests and lexicon are relative to [default: the folder of the settings]
+    /// Corpora to learn from, or the settings of a run (train.toml)
+    #[arg(required = true, value_name = "CORPUS|SETTINGS")]
+    sources: Vec<PathBuf>,
+    /// Pronunciations of the words [default: every token of a transcript is a phone]
+    #[arg(long, value_name = "DICT")]
+    lexicon: Option<PathBuf>,
+    /// Corpus to tune on, in place of speakers held out; may be repeated
+    #[arg(long, value_name = "CORPUS")]
+    development: Vec<PathBuf>,
+    /// Model to start from: its network makes the first alignment and is trained on. `built-in` is the English one
+    #[arg(long, value_name = "MODEL")]
+    from: Option<PathBuf>,
+    /// The number that all randomness comes from [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Folder that the paths of the settings are relative to [default: the folder of the settings]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Model to start from: its network is trained on and makes the first alignment, in place of [gmm]
-    #[arg(long, value_name = "MODEL")]
-    start: Option<PathBuf>,
-    /// Folder for intermediate results; a run that was stopped goes on from there
+    /// Folder for intermediate results and the log of training
     #[arg(long, value_name = "DIR", default_value = "work")]
     work: PathBuf,
+    /// Go on from what a run that was stopped has left in the work folder
+    #[arg(long)]
+    resume: bool,
     /// Folder for the model
     #[arg(long, value_name = "DIR", default_value = "model")]
     output: PathBuf,
@@ -31,14 +49,71 @@ pub struct TrainArgs {
 
 /// Trains, telling how it goes.
 pub fn run(args: &TrainArgs) -> Result<Outcome> {
-    let config = TrainConfig::read(&args.settings, args.data.as_deref())?;
-    let first = args.start.as_deref().map(Bundle::open).transpose()?;
-    let clock = Instant::now();
-    let bundle = train::train(&config, first.as_ref(), &args.work, &mut |event| {
-        let seconds = clock.elapsed().as_secs();
-        say(format_args!("[{:3}:{:02}] {event}", seconds / 60, seconds % 60));
-    })?;
+    let first = args.from.as_deref().map(open).transpose()?;
+    let bundle = match settings(args)? {
+        Some(settings) => trained(&TrainConfig::read(settings, args.data.as_deref())?, first.as_ref(), args)?,
+        None => from_corpora(args, first.as_ref())?,
+    };
     bundle.save(&args.output)?;
     say(format_args!("{}: written", args.output.display()));
     Ok(Outcome::Complete)
+}
+
+fn open(model: &Path) -> Result<Bundle> {
+    if model == Path::new("built-in") { Bundle::builtin() } else { Bundle::open(model) }
+}
+
+/// The settings file, if one is named; what settings say is then not said by other arguments.
+fn settings(args: &TrainArgs) -> Result<Option<&Path>> {
+    let is_settings =
+        |path: &&PathBuf| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let told = [
+        ("--lexicon", args.lexicon.is_some()),
+        ("--development", !args.development.is_empty()),
+        ("--seed", args.seed.is_some()),
+        ("a second CORPUS", args.sources.len() > 1),
+    ];
+    let other = |(what, _)| format!("{what} is for runs without settings: say it in the settings");
+    match args.sources.iter().find(is_settings) {
+        Some(path) => match told.into_iter().find(|(_, is_given)| *is_given) {
+            Some(told) => Err(Error::Config { path: path.clone(), reason: other(told) }),
+            None => Ok(Some(path)),
+        },
+        None if args.data.is_some() => {
+            Err(Error::Other("--data is for runs with settings: write the whole paths".into()))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Drafts settings and trains by them; a new model is tuned, an adapted one keeps its settings of search.
+fn from_corpora(args: &TrainArgs, first: Option<&Bundle>) -> Result<Bundle> {
+    let name = args.output.file_name().unwrap_or_default().to_string_lossy();
+    let request = DraftRequest {
+        corpora: &args.sources,
+        development: &args.development,
+        lexicon: args.lexicon.as_deref(),
+        from: first,
+        name: &name,
+        seed: args.seed.unwrap_or(1),
+    };
+    let path = train::draft(&request, &args.work)?;
+    say(format_args!("{}: settings as the data suggest them", path.display()));
+    let config = TrainConfig::read(&path, None)?;
+    let bundle = trained(&config, first, args)?;
+    if first.is_some() {
+        return Ok(bundle);
+    }
+    if !config.has_development() {
+        say("not tuned: too little data to hold any out");
+        return Ok(bundle);
+    }
+    let lexicon = config.lexicon.as_deref().map(Lexicon::read).transpose()?;
+    tune::tuned(bundle, &args.work.join(DEVELOPMENT), lexicon.as_ref())
+}
+
+fn trained(config: &TrainConfig, first: Option<&Bundle>, args: &TrainArgs) -> Result<Bundle> {
+    let clock = Instant::now();
+    let work = Work { folder: &args.work, earlier: if args.resume { Earlier::Resumed } else { Earlier::Refused } };
+    train::train(config, first, work, &mut |event| say(event.at(clock.elapsed())))
 }

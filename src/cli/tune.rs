@@ -1,13 +1,12 @@
 //! `senone tune`: scales and penalty of a model, chosen on development recordings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use rayon::prelude::*;
-use senone::audio::{self, AudioOptions, Channel};
+use senone::audio::{Audio, read_clips};
 use senone::bundle::Bundle;
-use senone::data::manifest::{Manifest, Utterance};
+use senone::data::source;
 use senone::decode::posteriors;
 use senone::emission::LogPosteriors;
 use senone::graph::check;
@@ -22,11 +21,12 @@ use super::{Outcome, say};
 pub struct TuneArgs {
     /// The model's folder; its bundle.toml gets the settings found, and phones.arpa what --ngram names
     model: PathBuf,
-    /// Manifest of development utterances: never the ones that the model is tested on
-    manifest: PathBuf,
-    /// Pronunciations, for utterances without phones
+    /// Development utterances, a manifest or a corpus of another layout: never the ones that the model is tested on
+    #[arg(value_name = "CORPUS")]
+    corpus: PathBuf,
+    /// Pronunciations, for utterances without phones; without them every token of a transcript is a phone
     #[arg(long, value_name = "FILE")]
-    lexicon: PathBuf,
+    lexicon: Option<PathBuf>,
     /// Phone n-gram (ARPA) that becomes the model's
     #[arg(long, value_name = "FILE")]
     ngram: Option<PathBuf>,
@@ -39,27 +39,28 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
         Some(path) => bundle.with_ngram(path)?,
         None => bundle,
     };
+    let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
+    tuned(bundle, &args.corpus, lexicon.as_ref())?.save_search(&args.model)?;
+    say(format_args!("{}: written", args.model.display()));
+    Ok(Outcome::Complete)
+}
+
+/// `bundle` with the search settings that are best on `corpus`.
+pub fn tuned(bundle: Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Result<Bundle> {
     let bundle = Arc::new(bundle);
-    let set = development(&bundle, args)?;
+    let set = development(&bundle, corpus, lexicon)?;
     let tuned = tune(&bundle, &set, &mut |event| say(event))?;
     let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
     bundle.description.search = tuned.settings;
     bundle.description.scores.clear(); // they were of other settings
-    bundle.save_search(&args.model)?;
-    say(format_args!(
-        "phone error {:.2} % on {} utterances; written to {}",
-        100.0 * tuned.errors.rate(),
-        set.len(),
-        args.model.display()
-    ));
-    Ok(Outcome::Complete)
+    say(format_args!("phone error {:.2} % on {} utterances", 100.0 * tuned.errors.rate(), set.len()));
+    Ok(bundle)
 }
 
-fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
-    let lexicon = Lexicon::read(&args.lexicon)?;
-    let mut transcriber = Transcriber::new(&lexicon, "");
+fn development(bundle: &Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Result<Vec<Development>> {
+    let mut transcriber = Transcriber::new(lexicon, "");
     let mut wanted = Vec::new();
-    for utterance in Manifest::read(&args.manifest)?.utterances {
+    for utterance in source::read(corpus)?.utterances {
         let before = unknown_words(&transcriber);
         match transcriber.words(&utterance) {
             Ok(words) if unknown_words(&transcriber) == before => wanted.push((utterance, words)),
@@ -68,7 +69,9 @@ fn development(bundle: &Bundle, args: &TuneArgs) -> Result<Vec<Development>> {
         }
     }
     let shortest = check::report(&bundle.graph)?.shortest_frames;
-    let read: Vec<_> = wanted.par_iter().map(|(utterance, _)| read(bundle, shortest, utterance)).collect();
+    let clips: Vec<_> = wanted.iter().map(|(utterance, _)| &utterance.audio).collect();
+    let rate = bundle.description.features.sample_rate_hz;
+    let read = read_clips(&clips, rate, |_, audio| heard(bundle, shortest, audio?));
     let mut set = Vec::new();
     for ((utterance, words), posteriors) in wanted.into_iter().zip(read) {
         match posteriors {
@@ -84,10 +87,8 @@ fn unknown_words(transcriber: &Transcriber<'_>) -> usize {
     transcriber.unknown().values().sum()
 }
 
-/// What the network says of `utterance`, which must have the `shortest` number of search frames that a path needs.
-fn read(bundle: &Bundle, shortest: usize, utterance: &Utterance) -> Result<LogPosteriors> {
-    let rate = bundle.description.features.sample_rate_hz;
-    let audio = audio::read(&utterance.audio, &AudioOptions { sample_rate_hz: rate, channel: Channel::Mix })?;
+/// What the network says of `audio`, which must have the `shortest` number of search frames that a path needs.
+fn heard(bundle: &Bundle, shortest: usize, audio: Audio) -> Result<LogPosteriors> {
     let posteriors = posteriors(bundle, &audio.samples)?;
     match posteriors.0.rows() {
         frames if frames < shortest => Err(Error::NoPath { frames, need_at_least: shortest }),

@@ -1,10 +1,10 @@
-//! `senone validate`: what is wrong with manifests.
+//! `senone validate`: what is wrong with corpora.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use senone::Result;
-use senone::data::manifest::Manifest;
+use senone::data::source;
 use senone::data::validate::{ValidationOptions, validate};
 use senone::graph::lexicon::Lexicon;
 
@@ -13,9 +13,10 @@ use super::{Outcome, print};
 /// `senone validate`
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
-    /// Manifests (.tsv)
-    #[arg(required = true, value_name = "MANIFEST")]
-    manifests: Vec<PathBuf>,
+    /// Manifests (.tsv), or corpora of another layout: folders with transcripts beside the audio, Kaldi data folders,
+    /// LibriSpeech, TIMIT
+    #[arg(required = true, value_name = "CORPUS")]
+    corpora: Vec<PathBuf>,
     /// Pronunciations, to find unknown words
     #[arg(long, value_name = "FILE")]
     lexicon: Option<PathBuf>,
@@ -23,7 +24,7 @@ pub struct ValidateArgs {
 
 /// Prints the report; the exit status says whether all is well.
 pub fn run(args: &ValidateArgs) -> Result<Outcome> {
-    let manifests = args.manifests.iter().map(|path| Manifest::read(path)).collect::<Result<Vec<_>>>()?;
+    let manifests = args.corpora.iter().map(|path| source::read(path)).collect::<Result<Vec<_>>>()?;
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     let report = validate(&manifests, lexicon.as_ref(), &ValidationOptions::default());
     print(&format!("{report}\n"))?;

@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use rayon::prelude::*;
-
-use super::{Manifest, Utterance};
-use crate::audio::{self, AudioOptions, Notice};
+use super::manifest::{Manifest, Place, Utterance};
+use crate::Result;
+use crate::audio::{Audio, Notice, read_clips};
 use crate::graph::lexicon::Lexicon;
 
 /// How much the stated and the real duration may differ.
@@ -22,15 +21,15 @@ const SHOWN: usize = 20;
 /// What training will ask of the data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidationOptions {
-    /// How audio is read.
-    pub audio: AudioOptions,
+    /// Samples in a second that the model asks for, 1000 to 768000 Hz.
+    pub sample_rate_hz: u32,
     /// The shortest time that a phone takes, in milliseconds: its `min_frames` times the frame shift.
     pub min_phone_ms: f64,
 }
 
 impl Default for ValidationOptions {
     fn default() -> Self {
-        Self { audio: AudioOptions::default(), min_phone_ms: 30.0 }
+        Self { sample_rate_hz: 16_000, min_phone_ms: 30.0 }
     }
 }
 
@@ -93,8 +92,8 @@ impl fmt::Display for Problem {
 pub struct Finding<T> {
     /// The utterance's name.
     pub utterance: String,
-    /// Its one-based line in the manifest.
-    pub line: usize,
+    /// Where it is listed.
+    pub place: Place,
     /// What was found.
     pub what: T,
 }
@@ -146,8 +145,9 @@ impl ValidationReport {
 /// depend on the number of threads.
 pub fn validate(manifests: &[Manifest], lexicon: Option<&Lexicon>, options: &ValidationOptions) -> ValidationReport {
     let examine = |manifest: &Manifest| {
-        let checks: Vec<Check> =
-            manifest.utterances.par_iter().map(|utterance| Check::new(utterance, lexicon, options)).collect();
+        let clips: Vec<_> = manifest.utterances.iter().map(|utterance| &utterance.audio).collect();
+        let check = |index: usize, audio| Check::new(&manifest.utterances[index], audio, (lexicon, options));
+        let checks = read_clips(&clips, options.sample_rate_hz, check);
         let mut report = ManifestReport {
             path: manifest.path.clone(),
             utterances: manifest.utterances.len(),
@@ -171,16 +171,20 @@ struct Check {
 }
 
 impl Check {
-    fn new(utterance: &Utterance, lexicon: Option<&Lexicon>, options: &ValidationOptions) -> Self {
+    fn new(
+        utterance: &Utterance,
+        audio: Result<Audio>,
+        (lexicon, options): (Option<&Lexicon>, &ValidationOptions),
+    ) -> Self {
         let mut check = Self::default();
-        check.read_audio(utterance, &options.audio);
+        check.take_audio(audio);
         let phones = check.count_phones(utterance, lexicon);
         check.compare_durations(utterance, phones as f64 * options.min_phone_ms / 1000.0);
         check
     }
 
-    fn read_audio(&mut self, utterance: &Utterance, options: &AudioOptions) {
-        match audio::read(&utterance.audio, options) {
+    fn take_audio(&mut self, audio: Result<Audio>) {
+        match audio {
             Err(error) => self.problems.push(Problem::Unreadable { reason: error.to_string() }),
             Ok(audio) => {
                 let own_rate = audio.notices.iter().find_map(|notice| match notice {
@@ -314,7 +318,7 @@ impl fmt::Display for ValidationReport {
 }
 
 fn finding<T>(utterance: &Utterance, what: T) -> Finding<T> {
-    Finding { utterance: utterance.name.clone(), line: utterance.line, what }
+    Finding { utterance: utterance.name.clone(), place: utterance.place.clone(), what }
 }
 
 fn write_list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, title: &str, found: &[&Finding<T>]) -> fmt::Result {
@@ -322,8 +326,8 @@ fn write_list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, title: &str, found: &
         return Ok(());
     }
     writeln!(f, "  {title}: {}", found.len())?;
-    for Finding { utterance, line, what } in found.iter().take(SHOWN) {
-        writeln!(f, "    line {line}, {utterance}: {what}")?;
+    for Finding { utterance, place, what } in found.iter().take(SHOWN) {
+        writeln!(f, "    {place}: {utterance}: {what}")?;
     }
     match found.len().saturating_sub(SHOWN) {
         0 => Ok(()),
@@ -385,7 +389,7 @@ mod tests {
         let (_folder, manifest) = corpus(&[("a.wav", 0.3)], lines);
         let report = validate(&[manifest], Some(&lexicon()), &ValidationOptions::default());
         let found = &report.manifests[0];
-        let names: Vec<(usize, &str)> = found.problems.iter().map(|p| (p.line, p.utterance.as_str())).collect();
+        let names: Vec<(usize, &str)> = found.problems.iter().map(|p| (p.place.line, p.utterance.as_str())).collect();
         assert_eq!(
             names,
             [(2, "gone"), (3, "bad"), (4, "none"), (5, "silent"), (6, "who"), (7, "short"), (9, "stated")]

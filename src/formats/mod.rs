@@ -7,12 +7,13 @@
 //! | TextGrid | Praat | all | seconds, exact |
 //! | JSON | programs | all | seconds, exact |
 //!
-//! Matrices of frames come in by [`npy`] (NumPy) and [`ark`] (Kaldi).
+//! TextGrids and HTK's label files ([`lab`]) come in where a corpus has them; matrices of frames by [`npy`] (NumPy) and [`ark`] (Kaldi).
 
 pub mod ark;
 pub mod atomic;
 pub mod ctm;
 pub mod json;
+pub mod lab;
 pub mod npy;
 mod numbers;
 pub mod text;

@@ -238,22 +238,51 @@ fn check_name(source: &Source, name: &Name, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The variables of `template`, in the order written.
-fn variables(template: &str) -> std::result::Result<Vec<&str>, String> {
+/// A part of a name as written.
+enum Piece<'a> {
+    /// As it is.
+    Text(&'a str),
+    /// What stands in braces.
+    Variable(&'a str),
+}
+
+/// The parts of `template`; two braces of a kind stand for one that is no variable's.
+fn pieces(template: &str) -> std::result::Result<Vec<Piece<'_>>, String> {
     let mut found = vec![];
     let mut rest = template;
     while let Some(open) = rest.find(['{', '}']) {
-        let inside = rest[open..].strip_prefix('{').and_then(|after| after.split_once('}'));
+        let (before, from) = rest.split_at(open);
+        found.push(Piece::Text(before));
+        if from.starts_with("{{") || from.starts_with("}}") {
+            found.push(Piece::Text(&from[..1]));
+            rest = &from[2..];
+            continue;
+        }
+        let inside = from.strip_prefix('{').and_then(|after| after.split_once('}'));
         let Some((variable, after)) = inside.filter(|(variable, _)| !variable.contains('{')) else {
             return Err(format!("{template:?}: braces come in pairs, as in \"B-{{type}}\""));
         };
-        found.push(variable);
+        found.push(Piece::Variable(variable));
         rest = after;
     }
+    found.push(Piece::Text(rest));
     Ok(found)
 }
 
-/// `template` with each variable replaced by its value.
+/// The variables of `template`, in the order written.
+fn variables(template: &str) -> std::result::Result<Vec<&str>, String> {
+    let variable = |piece| match piece {
+        Piece::Variable(name) => Some(name),
+        Piece::Text(_) => None,
+    };
+    Ok(pieces(template)?.into_iter().filter_map(variable).collect())
+}
+
+/// `template`, whose [`variables`] are in order, with each replaced by its value.
 fn fill(template: &str, values: &Assignment) -> String {
-    values.iter().fold(template.to_owned(), |text, (variable, value)| text.replace(&format!("{{{variable}}}"), value))
+    let text = |piece| match piece {
+        Piece::Text(text) => text,
+        Piece::Variable(name) => values.iter().find(|(variable, _)| *variable == name).map_or("", |(_, value)| value),
+    };
+    pieces(template).into_iter().flatten().map(text).collect()
 }

@@ -12,6 +12,7 @@ mod file;
 mod lattice;
 pub mod lexicon;
 pub mod ngram;
+pub mod phone_loop;
 mod rules;
 mod source;
 mod spec;

@@ -47,7 +47,7 @@
 //! # Ok::<(), senone::Error>(())
 //! ```
 //!
-//! `[lm]` with `file` and `scale` (1 when not given) names an ARPA n-gram over the symbols, relative to the graph file.
+//! A symbol may hold braces, each written twice: `"{{"` is the symbol `{`. `[lm]` with `file` and `scale` (1 when not given) names an ARPA n-gram over the symbols, relative to the graph file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc as Shared;
@@ -401,6 +401,14 @@ self_loop = false
         assert_eq!(roles[&TransitionRole::Next { symbol, position: 0 }], 1.0);
         assert!((roles[&TransitionRole::Next { symbol, position: 1 }] - 0.25).abs() < 1e-6);
         assert!(!roles.contains_key(&TransitionRole::SelfLoop { symbol, position: 0 }));
+    }
+
+    #[test]
+    fn doubled_braces_are_braces() {
+        let vars = "[vars]\nlength = [\":\", \"\\\\\"]\n[classes]";
+        let text = TEXT.replace("[classes]", vars).replace("[\"i\", \"a\"]", "[\"{{{length}\", \"}}\", \"a{{b}}\"]");
+        let spec = GraphSpec::parse(&text).unwrap();
+        assert_eq!(spec.symbols().names()[1..5], ["{:", "{\\", "}", "a{b}"]);
     }
 
     #[test]

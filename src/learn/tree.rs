@@ -1,7 +1,7 @@
 //! Growing the tree of tied states (senones) from a monophone alignment.
 //!
 //! In: for each state of each symbol, by its neighbours, count, sum and square of the frames that an alignment gives it. Out: a
-//! [`Tree`] whose leaves are as many pdfs as asked for. Questions come from the data too, by clustering the symbols.
+//! [`Tree`] whose leaves are as many pdfs as asked for. Questions come from the data too: `questions` clusters the symbols.
 //! Source: Young, Odell & Woodland 1994, "Tree-based state tying for high accuracy acoustic modelling"; Kaldi's `cluster-phones`
 //! and `build-tree`.
 

@@ -29,10 +29,10 @@ pub struct TrainConfig {
     /// The corpora. Their paths, and the lexicon's, are relative to `--data`, else to the folder of this file.
     #[serde(rename = "corpus")]
     pub corpora: Vec<CorpusConfig>,
-    /// Pronunciations in the format of the CMU dictionary.
-    pub lexicon: PathBuf,
-    /// Phone that stands for an unknown word; a symbol of both graphs.
-    pub filler: String,
+    /// Pronunciations in the format of the CMU dictionary. Without it every token of a transcript is a phone.
+    pub lexicon: Option<PathBuf>,
+    /// Phone that stands for a word that the lexicon lacks; a symbol of both graphs.
+    pub filler: Option<String>,
     /// The flat start; not needed where training starts from a model.
     pub gmm: Option<GmmStage>,
     /// States tied across contexts, of the Gaussian model and of the network; without it a phone is the same among all neighbours,
@@ -54,8 +54,9 @@ pub struct TrainConfig {
     pub pass: Vec<TrainerConfig>,
     /// Sequence training of the hybrid's network, after the passes.
     pub sequence: Option<SequenceStage>,
-    /// The phone n-gram.
-    pub ngram: NgramConfig,
+    /// The phone n-gram. Without it a model that training starts from keeps its own, and with that its priors, its transitions and
+    /// the settings of its search: only its network learns.
+    pub ngram: Option<NgramConfig>,
 }
 
 /// What a network learns from the first alignment on.
@@ -159,11 +160,46 @@ impl SequenceStage {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorpusConfig {
-    /// The manifest.
-    pub manifest: PathBuf,
+    /// A manifest, or a corpus of another layout, see [`crate::data::source`].
+    pub source: PathBuf,
+    /// What it is for.
+    #[serde(default, rename = "use")]
+    pub role: CorpusUse,
     /// Whole speakers taken out of training, to tune on.
     #[serde(default)]
     pub development_speakers: usize,
+    /// Utterances taken out of training, to tune on, where speakers are too few.
+    #[serde(default)]
+    pub development_utterances: usize,
+}
+
+/// What a corpus is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CorpusUse {
+    /// To learn from, but for what is taken out.
+    #[default]
+    Training,
+    /// All of it to tune on.
+    Development,
+}
+
+impl CorpusConfig {
+    fn check(&self) -> Result<()> {
+        let wrong = |key, value: usize, expected| Err(Error::Setting { key, value: value.to_string(), expected });
+        match (self.role, self.development_speakers, self.development_utterances) {
+            (CorpusUse::Training, 0, _) | (CorpusUse::Training, _, 0) | (CorpusUse::Development, 0, 0) => Ok(()),
+            (CorpusUse::Training, _, utterances) => {
+                wrong("development_utterances", utterances, "0 beside development_speakers: take out one or the other")
+            }
+            (CorpusUse::Development, 0, utterances) => {
+                wrong("development_utterances", utterances, "0: the whole corpus is for development")
+            }
+            (CorpusUse::Development, speakers, _) => {
+                wrong("development_speakers", speakers, "0: the whole corpus is for development")
+            }
+        }
+    }
 }
 
 /// The Gaussian-mixture HMM that makes the first alignment.
@@ -194,7 +230,7 @@ pub struct NgramConfig {
     pub min_history_count: u64,
     /// Most histories, those that matter most; each costs the graph as many arcs as there are phones.
     pub max_histories: Option<usize>,
-    /// Texts of words, whose phones the lexicon tells.
+    /// Texts of words, whose phones the lexicon tells; without one, of phones.
     pub text: Vec<TextConfig>,
 }
 
@@ -249,11 +285,10 @@ impl TrainConfig {
         let mut config: Self = settings::parse(&text).map_err(wrong)?;
         let here = path.parent().unwrap_or(Path::new(""));
         let data = data.unwrap_or(here);
-        config.corpora.iter_mut().for_each(|corpus| corpus.manifest = data.join(&corpus.manifest));
-        config.lexicon = data.join(&config.lexicon);
-        let texts =
-            config.ngram.text.iter_mut().chain(config.sequence.iter_mut().flat_map(|stage| &mut stage.ngram.text));
-        texts.for_each(|text| text.file = data.join(&text.file));
+        config.corpora.iter_mut().for_each(|corpus| corpus.source = data.join(&corpus.source));
+        config.lexicon = config.lexicon.map(|lexicon| data.join(lexicon));
+        let ngrams = config.ngram.iter_mut().chain(config.sequence.iter_mut().map(|stage| &mut stage.ngram));
+        ngrams.flat_map(|ngram| &mut ngram.text).for_each(|text| text.file = data.join(&text.file));
         config.graph = here.join(&config.graph);
         if let Some(gmm) = &mut config.gmm {
             gmm.graph = here.join(&gmm.graph);
@@ -276,9 +311,21 @@ impl TrainConfig {
         if let Some(stage) = &self.sequence {
             stage.check().map_err(|error| Error::Other(format!("[sequence] {error}")))?;
         }
-        self.ngram.check()?;
+        self.ngram.iter().try_for_each(NgramConfig::check)?;
         at_least_one("number of [[corpus]] tables", self.corpora.len())?;
+        self.corpora.iter().try_for_each(CorpusConfig::check)?;
+        self.check_filler()?;
         self.check_learner()
+    }
+
+    /// A lexicon needs a phone for the words that it lacks; without one no word can be unknown.
+    fn check_filler(&self) -> Result<()> {
+        let wrong = |value: String, expected| Err(Error::Setting { key: "filler", value, expected });
+        match (&self.lexicon, &self.filler) {
+            (Some(_), None) => wrong("none".into(), "a phone for words that the lexicon lacks, as in filler = \"SPN\""),
+            (None, Some(filler)) => wrong(filler.clone(), "none without a lexicon: then every token is a phone"),
+            _ => Ok(()),
+        }
     }
 
     fn check_gmm(&self, gmm: &GmmStage) -> Result<()> {
@@ -343,7 +390,7 @@ description = "d"
 lexicon = "l"
 filler = "f"
 graph = "g"
-corpus = [{ manifest = "m" }]
+corpus = [{ source = "m" }]
 ngram = { order = 2 }
 features = { normalisation = "global" }
 network = { kind = "mlp" }
@@ -368,6 +415,28 @@ network = { kind = "mlp" }
         assert_eq!(wrong(", cross_entropy_share = 1.0"), share);
         assert_eq!(wrong(", cost_per_frame = -1.0"), "[sequence] cost_per_frame = -1: expected a number of at least 0");
         assert!(wrong(", ngram = { order = 0 }").starts_with("[sequence] [ngram] order = 0"));
+    }
+
+    #[test]
+    fn words_need_a_filler_and_corpora_have_one_use() {
+        let wrong = |from: &str, to: &str| {
+            let config: TrainConfig =
+                settings::parse(&format!("pass = [{{}}]\n{}", SETTINGS.replace(from, to))).unwrap();
+            config.check().map_err(|error| error.to_string())
+        };
+        let filler = "filler = none: expected a phone for words that the lexicon lacks, as in filler = \"SPN\"";
+        assert_eq!(wrong("filler = \"f\"\n", "").unwrap_err(), filler);
+        let none = "filler = f: expected none without a lexicon: then every token is a phone";
+        assert_eq!(wrong("lexicon = \"l\"\n", "").unwrap_err(), none);
+        let corpus = |more: &str| wrong("source = \"m\"", &format!("source = \"m\", {more}"));
+        assert!(corpus("development_utterances = 2").is_ok() && corpus("use = \"development\"").is_ok());
+        let both = corpus("development_utterances = 2, development_speakers = 1").unwrap_err();
+        assert_eq!(
+            both,
+            "development_utterances = 2: expected 0 beside development_speakers: take out one or the other"
+        );
+        let whole = corpus("use = \"development\", development_speakers = 1").unwrap_err();
+        assert_eq!(whole, "development_speakers = 1: expected 0: the whole corpus is for development");
     }
 
     #[test]

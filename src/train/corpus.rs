@@ -1,21 +1,24 @@
 //! Manifests to examples: audio read once, two kinds of features, the words that are said.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use rayon::prelude::*;
 
 use super::config::TrainConfig;
+use super::sets;
+use super::store::{self, Again, Heard, Role, Source};
 use super::transcripts::{Transcriber, Words};
 use super::{Event, Progress};
-use crate::audio::{self, AudioOptions, Channel};
 use crate::bundle::Bundle;
-use crate::data::manifest::{Manifest, Utterance};
-use crate::features::{FeatureConfig, Moments, Normalisation, extract, normalise};
-use crate::formats::{self, ctm::one_field};
+use crate::data::manifest::Utterance;
+use crate::features::{FeatureConfig, Moments, Normalisation, normalise};
 use crate::graph::lexicon::Lexicon;
 use crate::matrix::Matrix;
 use crate::{Error, Result};
+
+/// Name of the list of development utterances in the work folder.
+pub const DEVELOPMENT: &str = "development.tsv";
 
 /// One utterance, ready for training.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub struct Example {
     pub frames: Matrix,
     /// Length of the audio in samples.
     pub samples: u64,
+    /// The recording, where training changes it.
+    pub again: Option<Again>,
 }
 
 /// What training and tuning see.
@@ -58,41 +63,44 @@ struct Wanted {
     words: Words,
 }
 
+impl Wanted {
+    fn source(&self, role: Role) -> Source<'_> {
+        Source { name: &self.utterance.name, clip: &self.utterance.audio, role }
+    }
+}
+
 impl Corpus {
     /// Reads everything that `config` names, normalised as for the model that training starts from, if there is one. Utterances that cannot be used are reported through `progress` and left out.
     /// The development utterances are listed in `work/development.tsv`.
     ///
     /// # Errors
-    /// When a manifest or the lexicon cannot be read, or nothing is left to learn from.
+    /// When a corpus or the lexicon cannot be read, or nothing is left to learn from.
     pub fn load(
         config: &TrainConfig,
         start: Option<&Bundle>,
         work: &Path,
         progress: &mut Progress<'_>,
     ) -> Result<Self> {
-        let lexicon = Lexicon::read(&config.lexicon)?;
-        let (training, development) = split(config)?;
-        write_manifest(&work.join("development.tsv"), &development)?;
-        let mut transcriber = Transcriber::new(&lexicon, &config.filler);
+        let lexicon = config.lexicon.as_deref().map(Lexicon::read).transpose()?;
+        let (training, development) = sets::split(config)?;
+        sets::write(&work.join(DEVELOPMENT), &development)?;
+        let mut transcriber = Transcriber::new(lexicon.as_ref(), config.filler.as_deref().unwrap_or_default());
         let training = transcribe(training, &mut transcriber, progress);
         let development = transcribe(development, &mut transcriber, progress);
         if !transcriber.unknown().is_empty() {
             progress(Event::UnknownWords(transcriber.unknown().clone()));
         }
-        let mut training = read_all((config, start), training, progress);
-        let mut development = read_all((config, start), development, progress);
+        let wanted = [(training, Role::Training), (development, Role::Development)];
+        let (sets, moments) = read_all((config, start), (wanted, work), progress)?;
+        let [mut training, mut development] = sets;
         if training.is_empty() {
             return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
         }
-        let net = match start {
-            Some(bundle) => Normaliser { config: config.features.clone(), all: bundle.moments.clone() },
-            None => Normaliser::new(&config.features, &training, |example| &example.frames),
-        };
-        let gmm = gmm_features(config, start);
-        let gmm = gmm.map(|config| Normaliser::new(config, &training, |example| &example.gmm_frames));
+        let has_gaussian = training.iter().any(|example| example.gmm_frames.rows() > 0);
+        let gmm = gmm_features(config, start).filter(|_| has_gaussian);
+        let gmm = gmm.map(|config| Normaliser::new(config, &training));
         for set in [&mut training, &mut development] {
-            gmm.iter().try_for_each(|gmm| gmm.apply(set, |example| &mut example.gmm_frames))?;
-            net.apply(set, |example| &mut example.frames)?;
+            gmm.iter().try_for_each(|gmm| gmm.apply(set))?;
         }
         let seconds = |set: &[Example]| {
             set.iter().map(|example| example.samples as f64).sum::<f64>() / f64::from(config.features.sample_rate_hz)
@@ -102,33 +110,8 @@ impl Corpus {
             hours: seconds(&training) / 3600.0,
             development: development.len(),
         });
-        Ok(Self { training, development, moments: net.all })
+        Ok(Self { training, development, moments })
     }
-}
-
-/// Manifests to training and development utterances; names that two corpora share are refused.
-fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
-    let (mut training, mut development) = (Vec::new(), Vec::new());
-    let mut seen = BTreeSet::new();
-    for corpus in &config.corpora {
-        let manifest = Manifest::read(&corpus.manifest)?;
-        for utterance in &manifest.utterances {
-            if !seen.insert(one_field(&utterance.name)) {
-                let name = &utterance.name;
-                let reason =
-                    format!("an utterance before has the name {name:?} too, white space aside: change one of them");
-                return Err(Error::Manifest { path: corpus.manifest.clone(), line: utterance.line, reason });
-            }
-        }
-        if corpus.development_speakers == 0 {
-            training.extend(manifest.utterances);
-            continue;
-        }
-        let (train, held_out) = manifest.split_speakers(corpus.development_speakers, config.seed)?;
-        training.extend(train.utterances);
-        development.extend(held_out.utterances);
-    }
-    Ok((training, development))
 }
 
 fn transcribe(
@@ -151,82 +134,57 @@ fn gmm_features<'a>(config: &'a TrainConfig, start: Option<&Bundle>) -> Option<&
     config.gmm.as_ref().filter(|_| start.is_none()).map(|gmm| &gmm.features)
 }
 
-fn read_all(run: (&TrainConfig, Option<&Bundle>), wanted: Vec<Wanted>, progress: &mut Progress<'_>) -> Vec<Example> {
-    progress(Event::Reading { utterances: wanted.len() });
-    let read: Vec<(String, Result<Example>)> =
-        wanted.into_par_iter().map(|one| (one.utterance.name.clone(), read_one(run, one))).collect();
-    let mut examples = Vec::new();
-    for (utterance, example) in read {
-        match example {
-            Ok(example) => examples.push(example),
-            Err(error) => progress(Event::Skipped { utterance, reason: error.to_string() }),
+/// The sets with their features, and the moments of the network's; what cannot be read is reported.
+fn read_all(
+    run: store::Run<'_>,
+    (wanted, work): ([(Vec<Wanted>, Role); 2], &Path),
+    progress: &mut Progress<'_>,
+) -> Result<([Vec<Example>; 2], Moments)> {
+    let sources: Vec<Source<'_>> =
+        wanted.iter().flat_map(|(set, role)| set.iter().map(|one| one.source(*role))).collect();
+    let (heard, moments) = store::hear(run, (&sources, work), progress)?;
+    let mut heard = heard.into_iter();
+    let sets = wanted.map(|(set, _)| {
+        let mut examples = Vec::new();
+        for (Wanted { utterance, words }, heard) in set.into_iter().zip(&mut heard) {
+            let Utterance { name, speaker, .. } = utterance;
+            match heard {
+                Ok(Heard { frames, gmm_frames, samples, again }) => {
+                    examples.push(Example { name, speaker, words, gmm_frames, frames, samples, again });
+                }
+                Err(error) => progress(Event::Skipped { utterance: name, reason: error.to_string() }),
+            }
         }
-    }
-    examples
+        examples
+    });
+    Ok((sets, moments))
 }
 
-fn read_one((config, start): (&TrainConfig, Option<&Bundle>), wanted: Wanted) -> Result<Example> {
-    let options = AudioOptions { sample_rate_hz: config.features.sample_rate_hz, channel: Channel::Mix };
-    let audio = audio::read(&wanted.utterance.audio, &options)?;
-    let frames = features(&config.features, &audio.samples)?;
-    Ok(Example {
-        name: wanted.utterance.name,
-        speaker: wanted.utterance.speaker,
-        words: wanted.words,
-        gmm_frames: gmm_features(config, start).map_or(Ok(Matrix::default()), |gmm| features(gmm, &audio.samples))?,
-        frames,
-        samples: audio.samples.len() as u64,
-    })
-}
-
-fn features(config: &FeatureConfig, samples: &[f32]) -> Result<Matrix> {
-    let frames = extract(config, samples)?;
-    match frames.first_not_finite() {
-        Some(frame) => Err(Error::NotFinite { what: "features", frame }),
-        None if frames.rows() == 0 => Err(Error::Other(format!("only {} samples: less than one frame", samples.len()))),
-        None => Ok(frames),
-    }
-}
-
-/// The moments that a kind of features is normalised with.
+/// The moments that the Gaussian model's features are normalised with.
 struct Normaliser {
     config: FeatureConfig,
     all: Moments,
 }
 
 impl Normaliser {
-    fn new(config: &FeatureConfig, training: &[Example], frames: impl Fn(&Example) -> &Matrix) -> Self {
+    fn new(config: &FeatureConfig, training: &[Example]) -> Self {
         let mut all = Moments::new(config.dim());
-        training.iter().for_each(|example| all.accumulate(frames(example)));
+        training.iter().for_each(|example| all.accumulate(&example.gmm_frames));
         Self { config: config.clone(), all }
     }
 
     /// Normalises the frames of a whole set, whose speakers are its own.
-    fn apply(&self, set: &mut [Example], frames: impl Fn(&mut Example) -> &mut Matrix + Sync) -> Result<()> {
+    fn apply(&self, set: &mut [Example]) -> Result<()> {
         let mut speakers: BTreeMap<String, Moments> = BTreeMap::new();
         if self.config.normalisation == Normalisation::Speaker {
-            for example in set.iter_mut() {
-                let speaker = example.speaker.clone();
-                speakers.entry(speaker).or_insert_with(|| Moments::new(self.config.dim())).accumulate(frames(example));
+            for example in set.iter() {
+                let moments = speakers.entry(example.speaker.clone());
+                moments.or_insert_with(|| Moments::new(self.config.dim())).accumulate(&example.gmm_frames);
             }
         }
         set.par_iter_mut().try_for_each(|example| {
             let moments = speakers.get(&example.speaker).unwrap_or(&self.all);
-            normalise(&self.config, frames(example), Some(moments))
+            normalise(&self.config, &mut example.gmm_frames, Some(moments))
         })
     }
-}
-
-/// Writes `utterances` as a manifest with absolute paths of audio.
-fn write_manifest(path: &Path, utterances: &[Utterance]) -> Result<()> {
-    let mut text = String::from("utterance\tspeaker\taudio\twords\tphones\n");
-    for utterance in utterances {
-        let audio: PathBuf = std::path::absolute(&utterance.audio).unwrap_or_else(|_| utterance.audio.clone());
-        let words = utterance.words.as_deref().unwrap_or_default();
-        let phones = utterance.phones.as_deref().unwrap_or_default().join(" ");
-        let row = [utterance.name.as_str(), &utterance.speaker, &audio.to_string_lossy(), words, &phones];
-        text.push_str(&row.join("\t"));
-        text.push('\n');
-    }
-    formats::atomic::write(path, |file| file.write_all(text.as_bytes()))
 }

@@ -19,7 +19,7 @@ use crate::learn::tree::{TreeConfig, grow};
 use crate::symbols::{PdfId, SymbolId};
 
 /// Name of the file that this stage leaves.
-const ALIGNMENT: &str = "gmm.ctm";
+pub(super) const ALIGNMENT: &str = "gmm.ctm";
 
 /// EM iterations before the first realignment with tied states: the monophones' alignment is better than that of one Gaussian.
 const KEPT_ITERATIONS: usize = 4;
@@ -91,7 +91,7 @@ fn make(
     let mut system = monophones(stage, spec, corpus, progress)?;
     let ngram = gaussian_error::bigram(spec, &system)?;
     let tell = |system: &System<'_>, what: &str, progress: &mut Progress<'_>| match stage.report {
-        true => gaussian_error::tell((system, what), (&ngram, &config.filler), corpus, progress),
+        true => gaussian_error::tell((system, what), (&ngram, config.filler.as_deref()), corpus, progress),
         false => Ok(()),
     };
     tell(&system, "monophones", progress)?;

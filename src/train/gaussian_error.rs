@@ -47,18 +47,19 @@ pub(super) fn bigram(spec: &GraphSpec, system: &System<'_>) -> Result<Ngram> {
 /// Errors of decoding.
 pub(super) fn tell(
     (system, what): (&System<'_>, &str),
-    (ngram, filler): (&Ngram, &str),
+    (ngram, filler): (&Ngram, Option<&str>),
     corpus: &Corpus,
     progress: &mut Progress<'_>,
 ) -> Result<()> {
     let System { spec, model, .. } = system;
     let mut counts = vec![1.0; spec.pdfs()];
-    let dead = spec.symbols().get(filler).into_iter().flat_map(|symbol| spec.pdfs_of(symbol));
+    let filler_symbol = filler.and_then(|filler| spec.symbols().get(filler));
+    let dead = filler_symbol.into_iter().flat_map(|symbol| spec.pdfs_of(symbol));
     dead.for_each(|pdf| counts[pdf.index()] = 0.0);
     let priors = Priors::from_counts(&counts, 0.0)?;
     let shortest = spec.compile()?.shortest_path_frames().unwrap_or_default();
     let scored = |example: &&Example| {
-        let known = example.words.iter().flatten().flatten().all(|phone| phone != filler);
+        let known = example.words.iter().flatten().flatten().all(|phone| Some(phone.as_str()) != filler);
         known && example.gmm_frames.rows() >= shortest
     };
     let set = corpus.development.par_iter().filter(scored).map(|example| {

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -12,24 +11,24 @@ use super::alignments::{Alignments, targets, transition_counts};
 use super::config::{Learner, NgramConfig, TrainConfig};
 use super::corpus::{Corpus, Example};
 use super::phones;
-use super::sequences::{PLAIN, SEQUENCES};
+use super::sequences::PLAIN;
 use super::transcripts::slots;
 use super::tune::{Development, errors};
-use super::{Event, Progress};
+use super::{Event, Progress, work};
+use crate::Result;
 use crate::align::align;
 use crate::bundle::{Bundle, Description, SearchSettings};
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
-use crate::formats;
 use crate::graph::ngram::Ngram;
 use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
-use crate::learn::neural::{self, EpochReport, SequenceGoal, Trainer, TrainerConfig};
+use crate::learn::neural::{self, SequenceGoal, TrainerConfig};
 use crate::metrics::EditCounts;
 use crate::network::Network;
+use crate::parallel::in_order;
 use crate::random::Random;
 use crate::symbols::PdfId;
 use crate::timing::FrameTiming;
-use crate::{Error, Result};
 
 /// Smallest share of frames that a prior stands for.
 pub(super) const PRIOR_FLOOR: f64 = 1e-5;
@@ -80,6 +79,15 @@ pub(super) struct Run<'a> {
     pub(super) work: &'a Path,
     pub(super) spec: GraphSpec,
     pub(super) timing: FrameTiming,
+    language: Language<'a>,
+}
+
+/// Where everything comes from but the network: n-gram, priors, transitions.
+enum Language<'a> {
+    /// The alignments of the corpora.
+    Learnt(&'a NgramConfig),
+    /// The model to start from.
+    Kept(&'a Bundle),
 }
 
 /// A stretch of epochs towards one goal.
@@ -104,14 +112,14 @@ pub(super) struct Stage<'a> {
 pub(super) struct Model {
     pub(super) network: Network,
     /// Transition weights, where they were learnt with the network; else the alignment tells them.
-    weights: Option<Weights>,
-    scales: Option<Scales>,
+    pub(super) weights: Option<Weights>,
+    pub(super) scales: Option<Scales>,
 }
 
 /// What training begins with.
 pub(super) enum Start<'a> {
-    /// An alignment of all utterances, and a network that knows nothing.
-    Alignments(Alignments),
+    /// An alignment of all utterances, and a network that knows nothing; an n-gram to learn.
+    Alignments(Alignments, &'a NgramConfig),
     /// A model.
     Model(&'a Bundle),
 }
@@ -124,9 +132,15 @@ pub(super) fn train(
     progress: &mut Progress<'_>,
 ) -> Result<Bundle> {
     let timing = config.features.timing(config.network.subsampling() as u32);
-    let run = Run { config, corpus, work, spec, timing };
+    let language = match (&start, &config.ngram) {
+        (Start::Alignments(_, ngram), _) => Language::Learnt(ngram),
+        (Start::Model(_), Some(ngram)) => Language::Learnt(ngram),
+        (Start::Model(bundle), None) => Language::Kept(bundle),
+    };
+    let run = Run { config, corpus, work, spec, timing, language };
+    run.check_patience()?;
     let (network, mut alignments) = match start {
-        Start::Alignments(first) => {
+        Start::Alignments(first, _) => {
             let dims = (config.features.dim(), run.spec.pdfs());
             (Network::new(&config.network, dims, &Random::new(config.seed))?, first)
         }
@@ -143,7 +157,8 @@ pub(super) fn train(
         model = run.stage(run.sequences(stage, &alignments)?, model.network, &alignments, progress)?;
     }
     let bundle = run.bundle(model, &alignments)?;
-    let dead = bundle.priors.dead().map(|pdf| run.symbol_of(pdf)).filter(|name| *name != config.filler);
+    let dead =
+        bundle.priors.dead().map(|pdf| run.symbol_of(pdf)).filter(|name| Some(*name) != config.filler.as_deref());
     let dead: BTreeSet<&str> = dead.collect();
     if !dead.is_empty() {
         let names = dead.into_iter().collect::<Vec<_>>().join(", ");
@@ -164,7 +179,7 @@ impl Run<'_> {
         let goal = self.config.learner.criterion().map(|criterion| self.joint_goal(criterion, alignments));
         Ok(Stage {
             name: format!("pass {pass}"),
-            file: format!("pass-{pass}.safetensors"),
+            file: work::checkpoint_of(pass),
             training: &self.config.pass[pass - 1],
             goal: goal.transpose()?,
             transcripts: None,
@@ -174,58 +189,8 @@ impl Run<'_> {
         })
     }
 
-    /// All epochs of one stage, a checkpoint after each.
-    fn stage(
-        &self,
-        stage: Stage<'_>,
-        start: Network,
-        alignments: &Alignments,
-        progress: &mut Progress<'_>,
-    ) -> Result<Model> {
-        let path = self.work.join(&stage.file);
-        let training = self.examples(&self.corpus.training, (&stage, alignments), progress)?;
-        let development = self.examples(&self.corpus.development, (&stage, alignments), progress)?;
-        let mut trainer = Trainer::new(start, stage.training.clone(), stage.seed)?;
-        if let Some(goal) = stage.goal {
-            trainer = trainer.towards(goal)?;
-        }
-        if path.exists() {
-            let bytes = std::fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-            trainer.resume(&bytes).map_err(|error| Error::Config { path: path.clone(), reason: error.to_string() })?;
-            progress(Event::Resumed(format!("{}, {} epochs", stage.name, trainer.epochs_done())));
-        } else {
-            self.forget_after(&stage.file)?;
-        }
-        let model = |trainer: &Trainer| {
-            Ok(Model { network: trainer.network()?, weights: trainer.weights(), scales: stage.scales })
-        };
-        while !trainer.is_done() {
-            let start = Instant::now();
-            let report = trainer.epoch(&training, &development)?;
-            let bytes = trainer.checkpoint()?;
-            formats::atomic::write(&path, |file| file.write_all(&bytes))?;
-            report.left_out.iter().for_each(|left| {
-                progress(Event::Note(format!("left out of this epoch: {}: {}", left.utterances, left.reason)))
-            });
-            let percent = self.phone_error(model(&trainer)?, alignments)?;
-            let left = start.elapsed().mul_f64((report.of - report.epoch + stage.epochs_after) as f64);
-            progress(epoch_event(&stage.name, &report, (percent, left)));
-        }
-        model(&trainer)
-    }
-
-    /// Removes what an earlier run made after the checkpoint `file`.
-    fn forget_after(&self, file: &str) -> Result<()> {
-        let pass = |pass: usize| [format!("pass-{pass}.safetensors"), format!("pass-{pass}.ctm")];
-        let made = (1..=self.config.pass.len()).flat_map(pass).chain([SEQUENCES.to_owned()]);
-        for path in made.skip_while(|made| made != file).map(|name| self.work.join(name)).filter(|path| path.exists()) {
-            std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
-        }
-        Ok(())
-    }
-
     /// Frames with what they say; utterances without alignment were reported when it was made.
-    fn examples<'e>(
+    pub(super) fn examples<'e>(
         &self,
         set: &'e [Example],
         (stage, alignments): (&Stage<'_>, &Alignments),
@@ -242,7 +207,8 @@ impl Run<'_> {
             }
             let targets = pdfs.iter().map(|pdf| pdf.0).collect();
             let answer = neural::Answer { name: example.name.clone(), targets, transcript: None };
-            examples.push(neural::Example { frames: &example.frames, answer });
+            let recording = example.again.as_ref().map(|again| again as &dyn neural::Recording);
+            examples.push(neural::Example { frames: &example.frames, recording, answer });
         }
         match &stage.transcripts {
             Some(ngram) => self.with_transcripts(examples, (set, ngram), progress),
@@ -259,7 +225,8 @@ impl Run<'_> {
             let targets = targets((tier, &example.words), &self.spec, (self.timing, frames))?;
             targets.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
         }
-        if let (Filler::Dead, Some(symbol)) = (filler, self.spec.symbols().get(&self.config.filler)) {
+        let symbol = self.config.filler.as_ref().and_then(|name| self.spec.symbols().get(name));
+        if let (Filler::Dead, Some(symbol)) = (filler, symbol) {
             self.spec.pdfs_of(symbol).for_each(|pdf| counts[pdf.index()] = 0.0);
         }
         Priors::from_counts(&counts, PRIOR_FLOOR)
@@ -273,7 +240,7 @@ impl Run<'_> {
         alignments: &Alignments,
         progress: &mut Progress<'_>,
     ) -> Result<Alignments> {
-        let path = self.work.join(format!("pass-{pass}.ctm"));
+        let path = self.work.join(work::alignment_after(pass));
         if path.exists() {
             progress(Event::Resumed(format!("realignment after pass {pass}")));
             return Alignments::resumed(&path, self.timing.sample_rate, (self.corpus, progress));
@@ -321,38 +288,45 @@ impl Run<'_> {
     /// The n-gram of the phones that the training utterances were aligned to, and of the texts.
     pub(super) fn ngram(&self, alignments: &Alignments, config: &NgramConfig) -> Result<Ngram> {
         let sequences = alignments.sequences(&self.spec, self.corpus.training.iter().map(|example| &*example.name))?;
-        phones::ngram(&self.spec, (&self.config.lexicon, config), &sequences)
+        phones::ngram(&self.spec, (self.config.lexicon.as_deref(), config), &sequences)
     }
 
     fn bundle(&self, Model { network, weights, scales }: Model, alignments: &Alignments) -> Result<Bundle> {
         let TrainConfig { name, description, features, network: shape, .. } = self.config;
         let mut description = Description::new(name, description, features.clone(), shape.clone());
         description.search = scales.map_or(description.search, |scales| scales.of(description.search));
-        Ok(Bundle {
-            description,
-            graph: self.spec.clone(),
-            ngram: self.ngram(alignments, &self.config.ngram)?,
-            priors: self.priors(alignments, Filler::Dead)?,
-            transitions: weights.map_or_else(|| self.transitions(alignments), Ok)?,
-            moments: self.corpus.moments.clone(),
-            network,
-        })
+        let (graph, moments) = (self.spec.clone(), self.corpus.moments.clone());
+        let (ngram, priors, transitions) = match self.language {
+            Language::Learnt(config) => (
+                self.ngram(alignments, config)?,
+                self.priors(alignments, Filler::Dead)?,
+                weights.map_or_else(|| self.transitions(alignments), Ok)?,
+            ),
+            Language::Kept(model) => {
+                description.search = model.description.search;
+                (model.ngram.clone(), model.priors.clone(), model.transitions.clone())
+            }
+        };
+        Ok(Bundle { description, graph, ngram, priors, transitions, moments, network })
     }
 
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
-    fn phone_error(&self, model: Model, alignments: &Alignments) -> Result<Option<f64>> {
-        let settings = model.scales.unwrap_or(WATCH).of(WATCH_SEARCH);
+    pub(super) fn phone_error(&self, model: Model, alignments: &Alignments) -> Result<Option<f64>> {
+        let settings = match self.language {
+            Language::Learnt(_) => model.scales.unwrap_or(WATCH).of(WATCH_SEARCH),
+            Language::Kept(model) => model.description.search,
+        };
         let bundle = Arc::new(self.bundle(model, alignments)?);
         // What was not aligned may be too short for any path; what has unknown words cannot be scored.
         let scored = |example: &&Example| {
             let mut phones = example.words.iter().flatten().flatten();
-            alignments.get(&example.name).is_some() && phones.all(|phone| *phone != self.config.filler)
+            alignments.get(&example.name).is_some() && phones.all(|phone| Some(phone) != self.config.filler.as_ref())
         };
         let set = self.corpus.development.par_iter().filter(scored).map(|example| {
             let posteriors = log_posteriors(&bundle.network, example)?;
             Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
         });
-        let set = set.collect::<Result<Vec<_>>>()?;
+        let set = in_order(set)?;
         let percent = |counts: EditCounts| 100.0 * counts.rate();
         if set.is_empty() { Ok(None) } else { errors(&bundle, &set, settings).map(|counts| Some(percent(counts))) }
     }
@@ -360,17 +334,4 @@ impl Run<'_> {
 
 pub(super) fn log_posteriors(network: &Network, example: &Example) -> Result<LogPosteriors> {
     network.log_posteriors(&example.frames)
-}
-
-fn epoch_event(stage: &str, report: &EpochReport, (phone_error_percent, left): (Option<f64>, Duration)) -> Event {
-    Event::Epoch {
-        stage: stage.to_owned(),
-        epoch: report.epoch,
-        of: report.of,
-        loss: report.loss,
-        accuracy: report.accuracy,
-        development_accuracy: report.development_accuracy,
-        phone_error_percent,
-        left,
-    }
 }

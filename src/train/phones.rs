@@ -11,18 +11,18 @@ use crate::symbols::SymbolId;
 use crate::{Error, Result};
 
 /// The n-gram that `config` asks for over the symbols of `spec`; `sequences` are the phones of the training utterances. The lexicon
-/// is read only where there is text.
+/// is read only where there is text; without one every token of a text is a phone.
 pub(super) fn ngram(
     spec: &GraphSpec,
-    (lexicon, config): (&Path, &NgramConfig),
+    (lexicon, config): (Option<&Path>, &NgramConfig),
     sequences: &[Vec<SymbolId>],
 ) -> Result<Ngram> {
     let own = Ngram::estimate(&config.options(), spec.symbols(), sequences)?;
     let mixed = match config.text.as_slice() {
         [] => own,
         texts => {
-            let lexicon = Lexicon::read(lexicon)?;
-            let of = |text: &TextConfig| of_text(spec, (&lexicon, config), &text.file);
+            let lexicon = lexicon.map(Lexicon::read).transpose()?;
+            let of = |text: &TextConfig| of_text(spec, (lexicon.as_ref(), config), &text.file);
             let others = texts.iter().map(of).collect::<Result<Vec<Ngram>>>()?;
             let shared = others.iter().zip(texts).map(|(ngram, text)| (ngram, text.share));
             Ngram::mixed(&[(&own, config.own_share())].into_iter().chain(shared).collect::<Vec<_>>())?
@@ -34,11 +34,11 @@ pub(super) fn ngram(
     })
 }
 
-fn of_text(spec: &GraphSpec, (lexicon, config): (&Lexicon, &NgramConfig), file: &Path) -> Result<Ngram> {
+fn of_text(spec: &GraphSpec, (lexicon, config): (Option<&Lexicon>, &NgramConfig), file: &Path) -> Result<Ngram> {
     let pause = spec.optional().first().map(|&symbol| spec.symbols().name(symbol));
-    let sentences = Sentences::read(file, SentenceOptions { lexicon: Some(lexicon), pause })?;
+    let sentences = Sentences::read(file, SentenceOptions { lexicon, pause })?;
     let symbol = |name: &String| {
-        let reason = || format!("the lexicon's phone {name:?}, which the text asks for, is no symbol of the graph");
+        let reason = || format!("the phone {name:?}, which the text asks for, is no symbol of the graph");
         let error = || Error::TextFile { path: file.to_owned(), line: 1, reason: reason() };
         spec.symbols().get(name).ok_or_else(error)
     };

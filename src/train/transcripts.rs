@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 /// Makes slots of transcripts, and counts the words that the lexicon lacks.
 pub struct Transcriber<'a> {
-    lexicon: &'a Lexicon,
+    lexicon: Option<&'a Lexicon>,
     filler: String,
     unknown: BTreeMap<String, usize>,
 }
@@ -23,8 +23,8 @@ pub struct Transcriber<'a> {
 pub type Words = Vec<Vec<Vec<String>>>;
 
 impl<'a> Transcriber<'a> {
-    /// Unknown words are pronounced `filler`.
-    pub fn new(lexicon: &'a Lexicon, filler: &str) -> Self {
+    /// Words that the `lexicon` lacks are pronounced `filler`; without a lexicon every token is a phone.
+    pub fn new(lexicon: Option<&'a Lexicon>, filler: &str) -> Self {
         Self { lexicon, filler: filler.to_owned(), unknown: BTreeMap::new() }
     }
 
@@ -38,19 +38,29 @@ impl<'a> Transcriber<'a> {
     /// # Errors
     /// [`Error::Transcript`] when it has neither words nor phones.
     pub fn words(&mut self, utterance: &Utterance) -> Result<Words> {
-        let words = utterance.words.as_deref().map(|text| self.lexicon.words_of(text)).unwrap_or_default();
-        match &utterance.phones {
-            Some(phones) if !phones.is_empty() => {
-                let phones: Vec<String> = phones.iter().map(|phone| without_stress(phone).to_owned()).collect();
-                Ok(self.split(&phones, &words))
-            }
-            _ if !words.is_empty() => Ok(words.iter().map(|word| self.pronounce(word)).collect()),
-            _ => Err(Error::Transcript { reason: "the transcript is empty".into() }),
+        let text = utterance.words.as_deref().unwrap_or_default();
+        let tokens = || text.split_whitespace().map(str::to_owned).collect();
+        let (phones, words) = match (&utterance.phones, self.lexicon) {
+            (phones, Some(lexicon)) => (phones.clone().unwrap_or_default(), lexicon.words_of(text)),
+            (Some(phones), None) if !phones.is_empty() => (phones.clone(), vec![]),
+            (_, None) => (tokens(), vec![]),
+        };
+        if phones.is_empty() && words.is_empty() {
+            return Err(Error::Transcript { reason: "the transcript is empty".into() });
         }
+        if phones.is_empty() {
+            return Ok(words.iter().map(|word| self.pronounce(word)).collect());
+        }
+        let phones: Vec<String> = phones.iter().map(|phone| without_stress(phone).to_owned()).collect();
+        Ok(self.split(&phones, &words))
+    }
+
+    fn listed(&self, word: &str) -> Option<Vec<Vec<String>>> {
+        self.lexicon?.pronunciations(word)
     }
 
     fn pronounce(&mut self, word: &str) -> Vec<Vec<String>> {
-        self.lexicon.pronunciations(word).unwrap_or_else(|| {
+        self.listed(word).unwrap_or_else(|| {
             *self.unknown.entry(word.to_owned()).or_default() += 1;
             vec![vec![self.filler.clone()]]
         })
@@ -67,7 +77,7 @@ impl<'a> Transcriber<'a> {
         cost.resize(phones.len() + 1, None);
         let mut cuts = Vec::new();
         for word in words {
-            let known = self.lexicon.pronunciations(word).unwrap_or_default();
+            let known = self.listed(word).unwrap_or_default();
             let (next, from) = best_ends(&cost, phones, &known);
             cuts.push(from);
             cost = next;
@@ -131,6 +141,8 @@ pub fn slots(spec: &GraphSpec, words: &Words) -> Result<Vec<Slot>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audio::Clip;
+    use crate::data::manifest::Place;
 
     fn lexicon() -> Lexicon {
         let text = "we W IY1\ncall K AO1 L\nit IH1 T\nit(2) IH0 T\nread R EH1 D\nread(2) R IY1 D\n";
@@ -145,24 +157,24 @@ mod tests {
         Utterance {
             name: "u".into(),
             speaker: "s".into(),
-            audio: "u.wav".into(),
+            audio: Clip::whole("u.wav"),
             seconds: None,
             words: Some(words.into()),
             phones: (!phones.is_empty()).then(|| names(phones)),
-            line: 2,
+            place: Place { path: "m.tsv".into(), line: 2 },
         }
     }
 
     fn pieces(words: &str, phones: &str) -> Vec<String> {
         let lexicon = lexicon();
-        let made = Transcriber::new(&lexicon, "SPN").words(&utterance(words, phones)).unwrap();
+        let made = Transcriber::new(Some(&lexicon), "SPN").words(&utterance(words, phones)).unwrap();
         made.iter().map(|slot| slot[0].join(" ")).collect()
     }
 
     #[test]
     fn words_have_all_their_pronunciations_and_unknown_ones_the_filler() {
         let lexicon = lexicon();
-        let mut transcriber = Transcriber::new(&lexicon, "SPN");
+        let mut transcriber = Transcriber::new(Some(&lexicon), "SPN");
         let words = transcriber.words(&utterance("READ xyzzy", "")).unwrap();
         assert_eq!(words, [vec![names("R EH D"), names("R IY D")], vec![names("SPN")]]);
         assert_eq!(transcriber.unknown().get("xyzzy"), Some(&1));
@@ -182,9 +194,18 @@ mod tests {
     }
 
     #[test]
+    fn without_a_lexicon_every_token_is_a_phone() {
+        let made = |words: &str, phones: &str| Transcriber::new(None, "").words(&utterance(words, phones));
+        let alone: Words = ["a", "ts", "AH", "b:"].iter().map(|phone| vec![names(phone)]).collect();
+        assert_eq!(made("a ts AH0 b:", "").unwrap(), alone);
+        assert_eq!(made("whatever is said", "a ts AH0 b:").unwrap(), alone);
+        assert!(made(" ", "").is_err());
+    }
+
+    #[test]
     fn nothing_said_is_an_error() {
         let lexicon = lexicon();
-        let error = Transcriber::new(&lexicon, "SPN").words(&utterance(" ", "")).unwrap_err();
+        let error = Transcriber::new(Some(&lexicon), "SPN").words(&utterance(" ", "")).unwrap_err();
         assert_eq!(error.to_string(), "the transcript is empty");
     }
 }

@@ -346,7 +346,7 @@ fn what_cannot_be_used_is_refused_in_a_sentence() {
     for (bytes, part) in [
         (Vec::new(), "the file is empty"),
         (b"These are the words that were spoken.\n".to_vec(), "text, not audio"),
-        (b"NIST_1A\n   1024\n".to_vec(), "NIST SPHERE"),
+        (b"NIST_1A\n   1024\n".to_vec(), "SPHERE file that ends within its header"),
         (pcm16_file(&[]), "no samples"),
         (with(24, &[0; 4]), "a sample rate of 0 Hz"),
         (with(24, &[0xFF; 4]), "a sample rate of 4294967295 Hz"),

@@ -39,7 +39,7 @@ fn real_manifests_are_read() {
     for (name, utterances, speakers) in MANIFESTS {
         let manifest = Manifest::read(&data.join(name)).unwrap();
         assert_eq!((manifest.utterances.len(), manifest.speakers().len()), (utterances, speakers), "{name}");
-        assert!(manifest.utterances[0].audio.exists());
+        assert!(manifest.utterances[0].audio.path.exists());
     }
 }
 

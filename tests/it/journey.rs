@@ -9,7 +9,7 @@ use super::toy::{self, RATE_HZ, TOY};
 use super::util::Dir;
 
 /// The parts of a model, as bytes.
-fn parts(model: &Path) -> Vec<Vec<u8>> {
+pub fn parts(model: &Path) -> Vec<Vec<u8>> {
     let part = |name: &str| fs::read(model.join(name)).unwrap();
     ["bundle.toml", "graph.toml", "phones.arpa", "weights.safetensors"].map(part).into()
 }
@@ -36,7 +36,7 @@ fn a_model_learns_its_language_and_tuning_helps() {
     println!("{said}");
     // The development speaker's unknown words are no reference.
     assert!(said.contains("left out train-") && said.contains("it has a word that the lexicon lacks"), "{said}");
-    assert!(said.ends_with(" utterances; written to model\n"), "{said}");
+    assert!(said.ends_with(" utterances\nmodel: written\n"), "{said}");
     let tuned = phone_error(&dir, "model");
     assert!(plain < 20.0 && tuned <= plain + 3.0, "{plain} % before, {tuned} % after tuning");
     assert_ne!(parts(&dir.path("model"))[0], parts(&TOY.path("model"))[0]);
@@ -92,7 +92,7 @@ fn a_run_that_is_killed_goes_on_to_the_same_bytes() {
     let dir = Dir::new();
     toy::corpus(&dir);
     dir.edit("train.tsv", "train-0-0\t", "train 0 0\t"); // a name that no CTM has as it is
-    let train = || dir.senone("train train.toml --work work --output model");
+    let train = || dir.senone("train train.toml --work work --output model --resume");
     let mut killed = 0;
     for stage in ["gmm.ctm", "pass-1.safetensors", "pass-1.ctm", "pass-2.safetensors"] {
         if killed_at(train().spawn(), &dir.path(&format!("work/{stage}"))) {
@@ -108,6 +108,8 @@ fn a_run_that_is_killed_goes_on_to_the_same_bytes() {
         assert!(said.contains(done) && said.contains("done before, taken from the work folder"), "{done}: {said}");
     }
     assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
+    let refused = dir.senone("train train.toml --work work --output other").refused();
+    assert_eq!(refused, "work: holds results of this run: --resume goes on from them, another work folder begins anew");
     let again = train().ok().stderr;
     assert!(!again.contains("EM 1") && !again.contains(" epoch "), "{again}");
     assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
@@ -126,7 +128,7 @@ fn a_work_folder_belongs_to_one_run() {
     let nothing = "train.tsv:1: no utterance is listed";
     assert_eq!(run(), nothing);
     assert_eq!(run(), nothing);
-    let message = "work: holds a run with other settings, graphs, manifests, lexicon or start: name another work folder, or \
+    let message = "work: holds a run with other settings, graphs, corpora, lexicon or start: name another work folder, or \
         remove this one";
     for (file, from, to) in [
         ("train.toml", "seed = 3", "seed = 4"),
@@ -140,6 +142,18 @@ fn a_work_folder_belongs_to_one_run() {
         dir.edit(file, to, from);
         assert_eq!(run(), nothing);
     }
+    let resumed = || dir.senone("train train.toml --work work --output model --resume").run().stderr;
+    assert_eq!(resumed(), format!("[  0:00] nothing to resume in work: training begins\nsenone: {nothing}\n"));
+    dir.write("work/pass-1.safetensors", "");
+    assert!(run().starts_with("work: holds results of this run: --resume goes on"), "{}", run());
+    assert_eq!(resumed(), format!("senone: {nothing}\n"));
+    for (unwritable, reason) in [("train.tsv", "cannot create: "), ("train.tsv/work", "cannot create: ")] {
+        let found = dir.senone(&format!("train train.toml --work {unwritable} --output model")).refused();
+        assert!(found.starts_with(&format!("{unwritable}: {reason}")), "{found}");
+    }
+    fs::create_dir_all(dir.path("logged/log.txt")).unwrap();
+    let found = dir.senone("train train.toml --work logged --output model").refused();
+    assert!(found.starts_with("logged/log.txt: cannot write: "), "{found}");
 }
 
 #[test]
@@ -170,7 +184,8 @@ pub fn settings_without_passes(dir: &Dir, more: &str) -> String {
 }
 
 pub const SEQUENCES: &str = "[sequence]\ncriterion = \"mmi\"\nacoustic_scale = 0.8\nprior_scale = 0.3\n\
-    cross_entropy_share = 0.1\ntraining = { epochs = 4, batch_frames = 400, learning_rate = 2e-3, average_last = 2 }\n";
+    cross_entropy_share = 0.1\ntraining = { epochs = 4, batch_frames = 400, learning_rate = 2e-3, average_last = 2, \
+    augment = { speeds = [1.0], vocal_tract = 0.0 } }\n";
 
 /// The losses of the epochs of `stage` that training told of.
 fn losses(said: &str, stage: &str) -> Vec<f64> {
@@ -187,7 +202,7 @@ fn sequence_training_goes_on_from_a_model_to_the_same_bytes() {
         dir.write(&format!("{criterion}.toml"), settings);
     }
     let train = |name: &str, work: &str, threads: usize| {
-        let line = format!("--threads {threads} train {name}.toml --work {work} --output {work}-model --start");
+        let line = format!("--threads {threads} train {name}.toml --work {work} --output {work}-model --resume --from");
         dir.senone(&line).arg(TOY.path("model"))
     };
     for criterion in ["mmi", "margin"] {
@@ -220,7 +235,7 @@ fn sequence_training_goes_on_from_a_model_to_the_same_bytes() {
     assert_eq!(refused(""), "no [gmm] table makes the first alignment: add one, or give a model to start from");
     dir.edit("mmi.toml", "mel_bins = 20", "mel_bins = 21");
     let other = "the model to start from, \"toy\", has other features than [features]: make them the same";
-    assert_eq!(refused("--start mmi-model"), other);
+    assert_eq!(refused("--from mmi-model"), other);
 }
 
 #[test]
@@ -330,7 +345,7 @@ fn a_corpus_of_nothing_usable_is_refused() {
     assert_eq!(ran.status, 1);
     let end = "senone: no utterance is left to learn from: see the reasons above\n";
     assert!(ran.stderr.ends_with(end) && ran.stderr.contains("left out a: none.wav: cannot read"), "{}", ran.stderr);
-    dir.edit("train.toml", "manifest = \"train.tsv\"", "manifest = \"train.tsv\"\ndevelopment_speakers = 1");
+    dir.edit("train.toml", "source = \"train.tsv\"", "source = \"train.tsv\"\ndevelopment_speakers = 1");
     assert_eq!(
         dir.senone("train train.toml --work other --output model").refused(),
         "train.tsv: 1 of 1 speakers cannot be the development set: both sides need at least one"

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod audio_files;
+mod augment;
 #[cfg(feature = "neural")]
 mod cli;
 mod corpora;
@@ -13,7 +14,11 @@ mod graph_files;
 mod graph_oracle;
 #[cfg(feature = "neural")]
 mod journey;
+#[cfg(feature = "neural")]
+mod layouts;
 mod ngram;
+#[cfg(feature = "neural")]
+mod own_data;
 mod posteriors;
 mod search;
 mod tagging;
@@ -22,6 +27,8 @@ mod tied_graphs;
 mod tied_model;
 #[cfg(feature = "neural")]
 mod toy;
+#[cfg(feature = "neural")]
+mod training;
 #[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only
 mod util;
 mod worked_examples;

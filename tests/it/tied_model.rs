@@ -42,12 +42,12 @@ fn tied_states_go_all_the_way() {
 
     // The scales that tuning finds go into the same bundle.
     let tune = dir.senone("tune model").arg("work/development.tsv").arg("--lexicon").arg("words.dict");
-    assert!(tune.ok().stderr.ends_with(" utterances; written to model\n"));
+    assert!(tune.ok().stderr.ends_with(" utterances\nmodel: written\n"));
     assert!(phone_error(&dir, "model") < 20.0);
 
     // Sequence training from the model keeps its states; a model without its tree is none.
     dir.write("more.toml", settings_without_passes(&dir, SEQUENCES));
-    dir.senone("train more.toml --work more --output more-model --start model").ok();
+    dir.senone("train more.toml --work more --output more-model --from model").ok();
     assert_eq!(dir.read("more-model/tree.txt"), tree);
     assert!(phone_error(&dir, "more-model") < 20.0);
     fs::remove_file(dir.path("more-model/tree.txt")).unwrap();
@@ -77,7 +77,7 @@ fn triphones_inside_words_go_all_the_way_and_threads_change_no_byte() {
     for file in ["tree.txt", "pass-1.safetensors"] {
         fs::remove_file(dir.path(&format!("one/{file}"))).unwrap();
     }
-    dir.senone("train train.toml --work one --output again").ok();
+    dir.senone("train train.toml --work one --output again --resume").ok();
     assert!(parts("one-model") == parts("again"));
 }
 

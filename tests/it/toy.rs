@@ -22,13 +22,31 @@ const WORDS: [(&str, &[&str]); 7] = [
 ];
 const KNOWN: usize = 6;
 
-/// A speaker: pitch in hertz, loudness.
-fn voice(speaker: usize) -> (f32, f32) {
-    (90.0 + 25.0 * speaker as f32, 0.5 + 0.08 * speaker as f32)
+/// A speaker.
+#[derive(Clone, Copy)]
+struct Voice {
+    pitch_hz: f32,
+    loudness: f32,
+    /// Factor on formants: from speaker 10 on, machines of another make.
+    formants: f32,
+}
+
+fn voice(speaker: usize) -> Voice {
+    let number = (speaker % 10) as f32;
+    Voice {
+        pitch_hz: 90.0 + 25.0 * number,
+        loudness: 0.5 + 0.08 * number,
+        formants: if speaker < 10 { 1.0 } else { 2.0 },
+    }
 }
 
 /// `samples` of `phone`: a buzz of harmonics with one or two formants, or noise.
-fn sound(phone: &str, (pitch_hz, loudness): (f32, f32), samples: usize, random: &mut Random) -> Vec<f32> {
+fn sound(
+    phone: &str,
+    Voice { pitch_hz, loudness, formants: factor }: Voice,
+    samples: usize,
+    random: &mut Random,
+) -> Vec<f32> {
     let formants: &[f32] = match phone {
         "AA" => &[700.0, 1100.0],
         "IY" => &[300.0, 2500.0],
@@ -41,7 +59,7 @@ fn sound(phone: &str, (pitch_hz, loudness): (f32, f32), samples: usize, random: 
         let high = noise - before; // a difference has no low frequencies
         before = noise;
         let buzz = |formant: &f32| {
-            let harmonic = (formant / pitch_hz).round().max(1.0) * pitch_hz;
+            let harmonic = (factor * formant / pitch_hz).round().max(1.0) * pitch_hz;
             let second = |offset: f32| (TAU * (harmonic + offset) * index as f32 / RATE_HZ as f32).sin();
             second(0.0) + 0.5 * second(pitch_hz)
         };
@@ -99,6 +117,12 @@ fn set(dir: &Dir, name: &str, (speakers, each): (std::ops::Range<usize>, usize))
     dir.write(&format!("{name}.tsv"), manifest);
 }
 
+/// Writes `more.tsv` and `more-test.tsv`: two speakers each of the kind that the model has not heard.
+pub fn shifted(dir: &Dir) {
+    set(dir, "more", (10..12, 12));
+    set(dir, "more-test", (12..14, 6));
+}
+
 const GRAPH: &str = r#"format = 1
 name = "toy"
 optional = ["SIL"]
@@ -126,7 +150,7 @@ lexicon = "words.dict"
 filler = "SPN"
 graph = "graph.toml"
 [[corpus]]
-manifest = "train.tsv"
+source = "train.tsv"
 development_speakers = 1
 [gmm]
 graph = "graph-align.toml"

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
+use senone::data::files as folders;
 use senone::data::posteriors::{self, NetworkOutput, NetworkOutputs};
 use senone::emission::{LogPosteriors, PosteriorKind};
 use senone::matrix::Matrix;
@@ -13,7 +14,7 @@ use senone::{Error, Result};
 use super::DecodeArgs;
 use super::model::Model;
 use super::output::{Heading, Said, Sink, Told};
-use crate::cli::{Outcome, folder};
+use crate::cli::Outcome;
 
 /// Posteriors in place of audio.
 #[derive(Debug, Args)]
@@ -110,7 +111,7 @@ fn files(args: &DecodeArgs) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for named in &args.posteriors.posteriors {
         match named.is_dir() {
-            true => files.extend(folder::files(named, is_posteriors_name, ".npy or .ark files")?),
+            true => files.extend(folders::files(named, is_posteriors_name, ".npy or .ark files")?),
             false => files.push(named.clone()),
         }
     }

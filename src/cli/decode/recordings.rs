@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use rayon::prelude::*;
-use senone::audio::{AudioOptions, Channel, Notice};
+use senone::audio::{Channel, Notice};
 use senone::bundle::{self, Bundle};
 use senone::decode::Recogniser;
 use senone::{Error, Result};
@@ -18,7 +18,8 @@ use crate::cli::inputs::{self, Input};
 /// What to decode, and with which model.
 #[derive(Debug, Args)]
 pub struct RecordingArgs {
-    /// WAV, FLAC, Ogg, MP3, AIFF files, folders of them, manifests (.tsv), or - for standard input
+    /// WAV, FLAC, Ogg, MP3, AIFF, SPHERE files, folders of them, corpora (manifests .tsv, Kaldi data folders, LibriSpeech,
+    /// TIMIT), or - for standard input
     #[arg(required_unless_present = "posteriors", value_name = "AUDIO")]
     pub audio: Vec<PathBuf>,
     /// The model's folder [default: the built-in English model]
@@ -60,7 +61,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
 }
 
 fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
-    if inputs.iter().filter(|input| input.path == Path::new("-")).count() > 1 {
+    if inputs.iter().filter(|input| input.path() == Path::new("-")).count() > 1 {
         return Err(Error::Other("standard input (-) can be read only once".into()));
     }
     if args.output.holds_one() && inputs.len() > 1 {
@@ -77,7 +78,7 @@ fn decode_all(recogniser: &Recogniser, (args, inputs): (&RecordingArgs, &[Input]
     for batch in inputs.chunks(BATCH_FILES) {
         let decoded: Vec<_> = batch.par_iter().map(|input| decode(recogniser, args, input)).collect();
         for (input, result) in batch.iter().zip(decoded) {
-            sink.take(&input.path.display().to_string(), result)?;
+            sink.take(&input.path().display().to_string(), result)?;
         }
     }
     Ok(())
@@ -85,9 +86,9 @@ fn decode_all(recogniser: &Recogniser, (args, inputs): (&RecordingArgs, &[Input]
 
 fn decode(recogniser: &Recogniser, args: &RecordingArgs, input: &Input) -> Result<Told> {
     let rate = recogniser.bundle().description.features.sample_rate_hz;
-    let channel = args.channel.map_or(Channel::Mix, |number| Channel::Only(usize::from(number) - 1));
-    let audio = input.read(&AudioOptions { sample_rate_hz: rate, channel })?;
-    let in_file = |error: Error| Error::Audio { path: input.path.clone(), reason: error.to_string() };
+    let channel = args.channel.map(|number| Channel::Only(usize::from(number) - 1));
+    let audio = input.read(rate, channel)?;
+    let in_file = |error: Error| Error::Audio { path: input.path().to_owned(), reason: error.to_string() };
     let decoded = recogniser.decode(&audio.samples).map_err(in_file)?;
     let retries = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
     let said = |notice: &Notice| if notice.is_ordinary() { Said::Once } else { Said::Always };

@@ -1,6 +1,11 @@
-//! Praat's TextGrid, in its long text form: one file is one utterance, one interval tier is one tier.
+//! Praat's TextGrid: one file is one utterance, one interval tier is one tier. Written in its long text form; [`read()`] takes
+//! both.
+
+mod read;
 
 use std::io;
+
+pub use read::{TimedTier, read};
 
 use crate::alignment::{Alignment, Segment, Tier};
 

@@ -1,0 +1,131 @@
+//! A folder of recordings, each with its transcript in a file of the same name: `.txt`, `.lab` or `.TextGrid`.
+//!
+//! The speaker is the folder that a file lies in.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::super::files::{self, folder_name, stem};
+use super::super::manifest::{Place, Utterance};
+use super::one_line;
+use crate::audio::{Clip, is_audio_name};
+use crate::formats::ctm::TimedLabel;
+use crate::formats::lab::{self, Labels};
+use crate::formats::textgrid::{self, TimedTier};
+use crate::{Error, Result};
+
+/// Labels that stand for a pause in files of aligned phones or words. They are left out: pauses are found anew.
+const PAUSES: [&str; 8] = ["", "sil", "SIL", "sp", "<sil>", "<eps>", "<p:>", "#"];
+
+/// Names of tiers of phones, in lower case: of people, the Montreal Forced Aligner (after the speaker and ` - `), WebMAUS.
+const PHONE_TIERS: [&str; 6] = ["phones", "phone", "phonemes", "phoneme", "segments", "mau"];
+/// Names of tiers of words.
+const WORD_TIERS: [&str; 6] = ["words", "word", "ort-mau", "ort", "transcript", "utterances"];
+
+/// The recordings below `folder` with their names: that of the file without its extension, and where two files are called the
+/// same, that of every file with the folders that it lies in, `-` between them.
+///
+/// # Errors
+/// As [`files::files`].
+pub fn recordings(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let files = files::files(folder, is_audio_name, "audio files")?;
+    let stems: BTreeSet<String> = files.iter().map(|file| stem(file)).collect();
+    let long_name = |file: &Path| -> String {
+        let below = file.strip_prefix(folder).unwrap_or(file).with_extension("");
+        below.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("-")
+    };
+    let is_clear = stems.len() == files.len();
+    let named = |file: PathBuf| (if is_clear { stem(&file) } else { long_name(&file) }, file);
+    Ok(files.into_iter().map(named).collect())
+}
+
+/// Reads the folder. A recording without transcript is an utterance without words.
+pub(super) fn read(folder: &Path) -> Result<Vec<Utterance>> {
+    recordings(folder)?.into_iter().map(|(name, path)| utterance(name, path)).collect()
+}
+
+fn utterance(name: String, path: PathBuf) -> Result<Utterance> {
+    let said = Said::beside(&path)?;
+    let place = Place { path: said.file.unwrap_or_else(|| path.clone()), line: 1 };
+    let speaker = match folder_name(&std::path::absolute(&path).unwrap_or_else(|_| path.clone())) {
+        none if none.is_empty() => name.clone(),
+        folder => folder,
+    };
+    Ok(Utterance {
+        name,
+        speaker,
+        audio: Clip::whole(path),
+        seconds: None,
+        words: said.words,
+        phones: said.phones,
+        place,
+    })
+}
+
+/// What the files beside a recording say.
+#[derive(Debug, Default)]
+struct Said {
+    /// The first of them.
+    file: Option<PathBuf>,
+    words: Option<String>,
+    phones: Option<Vec<String>>,
+}
+
+impl Said {
+    /// A `.txt` is the first to say the words, a `.TextGrid` the phones.
+    fn beside(audio: &Path) -> Result<Self> {
+        let mut said = Self::default();
+        let found = |ending: &str| Some(audio.with_extension(ending)).filter(|path| path.is_file());
+        if let Some(path) = found("txt") {
+            said.words = one_line(&files::read_text(&path)?);
+            said.file = Some(path);
+        }
+        if let Some(path) = found("TextGrid").or_else(|| found("textgrid")) {
+            said.add_tiers(&path)?;
+            said.file.get_or_insert(path);
+        }
+        if let Some(path) = found("lab") {
+            match lab::read(&path)? {
+                Labels::Timed(labels) => said.phones = said.phones.or_else(|| Some(names(&labels))),
+                Labels::Plain(text) => said.words = said.words.or_else(|| one_line(&text)),
+            }
+            said.file.get_or_insert(path);
+        }
+        Ok(said)
+    }
+
+    fn add_tiers(&mut self, path: &Path) -> Result<()> {
+        let tiers = textgrid::read(path)?;
+        let of = |known: &[&str]| {
+            let named: Vec<&TimedTier> = tiers.iter().filter(|tier| known.contains(&&*plain(&tier.name))).collect();
+            (!named.is_empty()).then(|| in_order(&named))
+        };
+        let (phones, words) = (of(&PHONE_TIERS), of(&WORD_TIERS));
+        if phones.is_none() && words.is_none() {
+            let found: Vec<&str> = tiers.iter().map(|tier| tier.name.as_str()).collect();
+            let reason = format!("tiers called {found:?}: expected one called \"phones\" or \"words\"");
+            return Err(Error::TextFile { path: path.to_owned(), line: 1, reason });
+        }
+        self.phones = phones;
+        self.words = self.words.take().or_else(|| one_line(&words?.join(" ")));
+        Ok(())
+    }
+}
+
+/// The name of a tier without the speaker before it, in lower case.
+fn plain(tier: &str) -> String {
+    tier.rsplit(" - ").next().unwrap_or(tier).trim().to_lowercase()
+}
+
+/// The labels of tiers by their time: several speakers of one recording speak in turn.
+fn in_order(tiers: &[&TimedTier]) -> Vec<String> {
+    let mut labels: Vec<TimedLabel> = tiers.iter().flat_map(|tier| tier.labels.clone()).collect();
+    labels.sort_by(|a, b| a.start_seconds.total_cmp(&b.start_seconds));
+    names(&labels)
+}
+
+/// The labels without pauses.
+fn names(labels: &[TimedLabel]) -> Vec<String> {
+    let label = |label: &TimedLabel| Some(label.label.trim()).filter(|name| !PAUSES.contains(name)).map(str::to_owned);
+    labels.iter().filter_map(label).collect()
+}
