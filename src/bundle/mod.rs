@@ -100,7 +100,8 @@ impl Bundle {
         let priors = tensors.priors().map_err(|reason| wrong(WEIGHTS, reason))?;
         if priors.pdfs() != graph.pdfs() {
             let counts = Error::PdfCount { network: priors.pdfs(), graph: graph.pdfs() };
-            let advice = if parts.has(TREE) { "" } else { "; a model of tied states has a tree.txt too" };
+            let lost = !parts.has(TREE) && priors.pdfs() > graph.pdfs();
+            let advice = if lost { "; a model of tied states has a tree.txt too" } else { "" };
             return Err(wrong(GRAPH, format!("{counts}{advice}")));
         }
         let network =
