@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 ROWS = [
-    {"error", "matrix", "timing", "symbols", "mmap", "random", "settings"},
+    {"error", "matrix", "timing", "symbols", "mmap", "parallel", "random", "settings"},
     {"audio", "graph", "alignment"},
     {"features", "emission", "formats", "metrics"},
     {"dp"},
@@ -31,9 +31,8 @@ ROW_OF = {module: row for row, modules in enumerate(ROWS) for module in modules}
 PLACES = {
     "candle_core": ["network", "learn/neural"],
     "candle_nn": ["network", "learn/neural"],
-    "gemm": ["network"],
     "half": ["bundle", "tagging"],
-    "safetensors": ["bundle", "tagging", "learn/neural"],
+    "safetensors": ["bundle", "data/archive", "tagging", "learn/neural"],
     "hound": ["audio"],
     "symphonia": ["audio"],
     "rubato": ["audio"],

@@ -12,7 +12,7 @@ use crate::graph::GraphSpec;
 use crate::matrix::Matrix;
 use crate::network::{Acoustic, StreamState};
 use crate::search::{SearchModel, Searcher, phone_tier};
-use crate::symbols::SymbolId;
+use crate::symbols::PdfId;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
@@ -164,9 +164,7 @@ impl<'a> Listener<'a> {
 
 /// The pdfs of the symbols that a transcript may leave out, which are pauses.
 fn silence_pdfs(spec: &GraphSpec) -> Vec<usize> {
-    let states =
-        |&symbol: &SymbolId| (0..spec.topology(symbol).states()).map(move |state| spec.pdf(symbol, state).index());
-    spec.optional().iter().flat_map(states).collect()
+    spec.optional().iter().flat_map(|&symbol| spec.pdfs_of(symbol)).map(PdfId::index).collect()
 }
 
 /// Log-posterior that a frame of digital silence leaves to a pdf that is not silence.

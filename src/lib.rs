@@ -50,6 +50,7 @@
 pub mod error;
 pub mod matrix;
 pub mod mmap;
+mod parallel;
 pub mod random;
 mod settings;
 pub mod symbols;

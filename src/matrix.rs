@@ -2,20 +2,66 @@
 //!
 //! The plain carrier between the stages of the journey; types that mean something (log-posteriors, emissions) wrap it.
 
+use std::ops::Deref;
+
+use crate::mmap::MappedFloats;
 use crate::{Error, Result};
 
-/// A `[rows x cols]` matrix, row-major, contiguous.
+/// A `[rows x cols]` matrix, row-major, contiguous. Its values are in memory, or in a mapped file until they are changed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     rows: usize,
     cols: usize,
-    data: Vec<f32>,
+    data: Values,
+}
+
+/// Where the values are.
+#[derive(Debug, Clone)]
+enum Values {
+    Owned(Vec<f32>),
+    Mapped(MappedFloats),
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::Owned(Vec::new())
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Deref for Values {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match self {
+            Self::Owned(values) => values,
+            Self::Mapped(values) => values,
+        }
+    }
+}
+
+impl Values {
+    /// The values in memory, copied there if they are not.
+    fn owned(&mut self) -> &mut Vec<f32> {
+        if let Self::Mapped(values) = self {
+            *self = Self::Owned(values.to_vec());
+        }
+        match self {
+            Self::Owned(values) => values,
+            Self::Mapped(_) => unreachable!("just copied"),
+        }
+    }
 }
 
 impl Matrix {
     /// A `[rows x cols]` matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, data: vec![0.0; rows * cols] }
+        Self { rows, cols, data: Values::Owned(vec![0.0; rows * cols]) }
     }
 
     /// Takes `data`, row after row, as a `[rows x cols]` matrix.
@@ -27,12 +73,24 @@ impl Matrix {
         if data.len() != expected {
             return Err(Error::Shape { what: "values in a matrix", expected, found: data.len() });
         }
-        Ok(Self { rows, cols, data })
+        Ok(Self { rows, cols, data: Values::Owned(data) })
+    }
+
+    /// A matrix whose values, row after row, stay in a mapped file.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when there are not `rows * cols` values.
+    pub fn mapped(rows: usize, cols: usize, values: MappedFloats) -> Result<Self> {
+        let (expected, found) = (rows.saturating_mul(cols), values.len());
+        match expected == found {
+            true => Ok(Self { rows, cols, data: Values::Mapped(values) }),
+            false => Err(Error::Shape { what: "values in a matrix", expected, found }),
+        }
     }
 
     /// An empty matrix of `cols` columns, to push rows onto.
     pub fn with_cols(cols: usize) -> Self {
-        Self { rows: 0, cols, data: Vec::new() }
+        Self { rows: 0, cols, data: Values::default() }
     }
 
     /// Appends one row.
@@ -41,7 +99,7 @@ impl Matrix {
     /// When `row` has not [`Matrix::cols`] values.
     pub fn push_row(&mut self, row: &[f32]) {
         assert_eq!(row.len(), self.cols, "a row must have as many values as the matrix has columns");
-        self.data.extend_from_slice(row);
+        self.data.owned().extend_from_slice(row);
         self.rows += 1;
     }
 
@@ -51,14 +109,14 @@ impl Matrix {
     /// When the column counts differ.
     pub fn append(&mut self, other: &Matrix) {
         assert_eq!(other.cols, self.cols, "matrices to stack must have the same number of columns");
-        self.data.extend_from_slice(&other.data);
+        self.data.owned().extend_from_slice(&other.data);
         self.rows += other.rows;
     }
 
     /// Removes the first `count` rows.
     pub fn drop_front(&mut self, count: usize) {
         let count = count.min(self.rows);
-        self.data.drain(..count * self.cols);
+        self.data.owned().drain(..count * self.cols);
         self.rows -= count;
     }
 
@@ -67,7 +125,7 @@ impl Matrix {
         Matrix {
             rows: range.len(),
             cols: self.cols,
-            data: self.data[range.start * self.cols..range.end * self.cols].to_vec(),
+            data: Values::Owned(self.data[range.start * self.cols..range.end * self.cols].to_vec()),
         }
     }
 
@@ -88,7 +146,7 @@ impl Matrix {
 
     /// Row `index`, to change.
     pub fn row_mut(&mut self, index: usize) -> &mut [f32] {
-        &mut self.data[index * self.cols..(index + 1) * self.cols]
+        &mut self.data.owned()[index * self.cols..(index + 1) * self.cols]
     }
 
     /// All rows in order.
@@ -103,12 +161,15 @@ impl Matrix {
 
     /// The values, row after row, to change.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
-        &mut self.data
+        self.data.owned()
     }
 
     /// Gives up the values, row after row.
     pub fn into_vec(self) -> Vec<f32> {
-        self.data
+        match self.data {
+            Values::Owned(values) => values,
+            Values::Mapped(values) => values.to_vec(),
+        }
     }
 
     /// The first row that holds a NaN or an infinity, if any.

@@ -39,7 +39,7 @@ for row in "${rows[@]}"; do
   sed -e "s|%NAME%|$name|; s|%RECIPE%|$recipe|; s|%LEARNER%|$learner|; s|%NETWORK%|$network|; s|%DROPOUT%|$dropout|" \
     -e "s|%AUGMENT%|$augment|" "$recipe/learners.toml" > "$folder/train.toml"
   run() { "$SENONE" --threads "$THREADS" "$@"; }
-  run train "$folder/train.toml" --data "$SENONE_DATA" --work "$folder/stages" --output "$folder/model" 2>&1 |
+  run train "$folder/train.toml" --data "$SENONE_DATA" --resume --work "$folder/stages" --output "$folder/model" 2>&1 |
     tee "$folder/train.log"
   run tune "$folder/model" "$folder/stages/development.tsv" --lexicon "$lexicon" 2>&1 | tee "$folder/tune.log"
   run decode --model "$folder/model" --format ctm "$SENONE_DATA/an4/test.tsv" > "$folder/an4.ctm"

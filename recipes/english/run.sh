@@ -48,14 +48,14 @@ if stage 2 "look at the manifests"; then
 fi
 
 if stage 3 "train"; then
-  senone train "$recipe/train.toml" --data "$SENONE_DATA" --work "$WORK/train" --output "$WORK/untuned" 2>&1 |
+  senone train "$recipe/train.toml" --data "$SENONE_DATA" --resume --work "$WORK/train" --output "$WORK/untuned" 2>&1 |
     tee -a "$WORK/train.log"
   finish 3
 fi
 
 if stage 4 "train on whole sequences"; then
   senone train "$recipe/train-sequences.toml" --data "$SENONE_DATA" --from "$WORK/untuned" \
-    --work "$WORK/sequences/stages" --output "$WORK/sequences/untuned" 2>&1 | tee -a "$WORK/train.log"
+    --resume --work "$WORK/sequences/stages" --output "$WORK/sequences/untuned" 2>&1 | tee -a "$WORK/train.log"
   finish 4
 fi
 

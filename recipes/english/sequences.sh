@@ -20,7 +20,7 @@ done
 
 if [ ! -e "$more/tuned" ]; then
   mkdir -p "$more"
-  senone train "$recipe/train-more.toml" --data "$SENONE_DATA" --from "$WORK/untuned" --work "$more/stages" \
+  senone train "$recipe/train-more.toml" --data "$SENONE_DATA" --from "$WORK/untuned" --resume --work "$more/stages" \
     --output "$more/model" 2>&1 | tee -a "$more/train.log"
   senone tune "$more/model" "$more/stages/development.tsv" --lexicon "$lexicon" 2>&1 | tee "$more/tune.log"
   touch "$more/tuned"

@@ -4,6 +4,7 @@
 //! MP3 and AIFF go through symphonia; SPHERE is read here. Channels are mixed or one is taken, rates are converted by rubato. Nothing is printed:
 //! each decision that may matter to a result comes back as a [`Notice`].
 
+mod change;
 mod clip;
 mod container;
 mod mixer;
@@ -17,8 +18,10 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+pub use change::{AudioChange, Line, Noise};
 pub use clip::{Clip, Stretch, read_clips};
 pub use notice::Notice;
+pub use wav::wav_bytes;
 
 use crate::{Error, Result};
 use sniff::Kind;

@@ -5,9 +5,9 @@
 //! looked up here, and the libraries are given a clean file: a fmt chunk and one data chunk, with sizes that hold.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{Cursor, Read};
 
-use hound::WavReader;
+use hound::{SampleFormat, WavReader, WavSpec, WavWriter};
 
 use super::mixer::Mixer;
 use super::sniff::Kind;
@@ -193,6 +193,25 @@ fn header(format: &[u8], size: usize) -> Reasoned<Vec<u8>> {
     let file = file.map_err(|_| "a WAV file of more than 4 GB: split the recording")?;
     let [file, format_size, size] = [file, format.len() as u32, size as u32].map(u32::to_le_bytes);
     Ok([b"RIFF", &file[..], b"WAVEfmt ", &format_size, format, b"data", &size].concat())
+}
+
+/// A mono WAV of 16 bits that holds `samples` (-1 to 1; what is beyond is clipped).
+///
+/// # Errors
+/// [`Error::Other`](crate::Error::Other) for more samples than a WAV can hold.
+pub fn wav_bytes(samples: &[f32], sample_rate_hz: u32) -> crate::Result<Vec<u8>> {
+    let format = SampleFormat::Int;
+    let spec = WavSpec { channels: 1, sample_rate: sample_rate_hz, bits_per_sample: 16, sample_format: format };
+    let write = || -> hound::Result<Vec<u8>> {
+        let mut bytes = Cursor::new(Vec::new());
+        let mut writer = WavWriter::new(&mut bytes, spec)?;
+        for sample in samples {
+            writer.write_sample((sample * 32_768.0).round().clamp(-32_768.0, 32_767.0) as i16)?;
+        }
+        writer.finalize()?;
+        Ok(bytes.into_inner())
+    };
+    write().map_err(|cause| crate::Error::Other(format!("cannot make a WAV of {} samples: {cause}", samples.len())))
 }
 
 /// Reads the samples of the clean file that `open` opens.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `bundle.toml` | version, name, credits, features, network, search settings, scores of its own recipe |
 //! | `graph.toml` | the graph file, as the user wrote it |
+//! | `tree.txt` | the tree of tied states; only there when states are tied across contexts |
 //! | `phones.arpa` | the phone n-gram that weighs the graph |
 //! | `weights.safetensors` | network (f16), state priors, transition weights, feature moments (f32) |
 
@@ -21,7 +22,7 @@ pub use parts::Parts;
 use crate::emission::Priors;
 use crate::features::Moments;
 use crate::graph::ngram::Ngram;
-use crate::graph::{GraphSpec, Weights};
+use crate::graph::{GraphSpec, Tree, Units, Weights};
 use crate::network::{Acoustic, Network};
 use crate::timing::FrameTiming;
 use crate::{Error, Result, formats};
@@ -30,6 +31,8 @@ use crate::{Error, Result, formats};
 const DESCRIPTION: &str = "bundle.toml";
 /// Name of the part with the graph file.
 const GRAPH: &str = "graph.toml";
+/// Name of the part with the tree of tied states, which monophone models lack.
+const TREE: &str = "tree.txt";
 /// Name of the part with the phone n-gram.
 const NGRAM: &str = "phones.arpa";
 /// Name of the part with all numbers.
@@ -40,7 +43,7 @@ const WEIGHTS: &str = "weights.safetensors";
 pub struct Bundle {
     /// Settings and credits.
     pub description: Description,
-    /// The graph file.
+    /// The graph file, in the units of the network: with the tree of tied states, if there is one.
     pub graph: GraphSpec,
     /// The phone n-gram that weighs the graph.
     pub ngram: Ngram,
@@ -84,12 +87,22 @@ impl Bundle {
         let description =
             Description::parse(parts.text(DESCRIPTION)?.as_str()).map_err(|reason| wrong(DESCRIPTION, reason))?;
         let graph = GraphSpec::parse_as(&parts.place().join(GRAPH), &parts.text(GRAPH)?)?;
+        let graph = match parts.has(TREE) {
+            false => graph,
+            true => {
+                let tree = Tree::parse(&parts.place().join(TREE), &parts.text(TREE)?, graph.symbols())?;
+                graph.with_units(Units::Tied(tree.into())).map_err(|error| wrong(TREE, error.to_string()))?
+            }
+        };
         let ngram = Ngram::parse_arpa(&parts.place().join(NGRAM), &parts.text(NGRAM)?, graph.symbols())?;
         let bytes = parts.bytes(WEIGHTS)?;
         let tensors = tensors::Tensors::parse(&bytes).map_err(|reason| wrong(WEIGHTS, reason))?;
         let priors = tensors.priors().map_err(|reason| wrong(WEIGHTS, reason))?;
         if priors.pdfs() != graph.pdfs() {
-            return Err(wrong(GRAPH, Error::PdfCount { network: priors.pdfs(), graph: graph.pdfs() }.to_string()));
+            let counts = Error::PdfCount { network: priors.pdfs(), graph: graph.pdfs() };
+            let lost = !parts.has(TREE) && priors.pdfs() > graph.pdfs();
+            let advice = if lost { "; a model of tied states has a tree.txt too" } else { "" };
+            return Err(wrong(GRAPH, format!("{counts}{advice}")));
         }
         let network =
             Network::load(&description.network, (description.features.dim(), graph.pdfs()), tensors.network())
@@ -123,14 +136,19 @@ impl Bundle {
     pub fn save(&self, path: &Path) -> Result<()> {
         std::fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
         // Without its description, which is written last, a mixture of old and new parts is no bundle.
-        match std::fs::remove_file(path.join(DESCRIPTION)) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io("replace", &path.join(DESCRIPTION), source));
+        for part in [DESCRIPTION, TREE] {
+            match std::fs::remove_file(path.join(part)) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io("replace", &path.join(part), source));
+                }
+                _ => {}
             }
-            _ => {}
         }
         let write = |part: &str, bytes: &[u8]| formats::atomic::write(&path.join(part), |file| file.write_all(bytes));
         write(GRAPH, self.graph.text().as_bytes())?;
+        if let Units::Tied(tree) = self.graph.units() {
+            write(TREE, tree.to_text().as_bytes())?;
+        }
         write(NGRAM, self.ngram.to_arpa().as_bytes())?;
         write(WEIGHTS, &tensors::encode(self)?)?;
         write(DESCRIPTION, self.description.to_toml()?.as_bytes())

@@ -44,6 +44,14 @@ impl Parts {
         }
     }
 
+    /// Whether there is such a part.
+    pub fn has(&self, part: &str) -> bool {
+        match self {
+            Self::Folder(path) => path.join(part).is_file(),
+            Self::Memory(parts) => parts.iter().any(|(name, _)| *name == part),
+        }
+    }
+
     /// The bytes of `part`.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use senone::Result;
 use senone::bundle::{self, Bundle};
-use senone::graph::check;
+use senone::graph::{Units, check};
 use senone::network::Acoustic;
 
 use super::{Outcome, print};
@@ -29,6 +29,14 @@ fn frames(context: Option<usize>) -> String {
     context.map_or("all frames".into(), |frames| format!("{frames} frames"))
 }
 
+/// What the network's pdfs are of.
+fn states(bundle: &Bundle) -> String {
+    match bundle.graph.units() {
+        Units::Monophone => format!("{} of monophones", bundle.graph.pdfs()),
+        Units::Tied(tree) => format!("{} tied, by {}", tree.pdfs(), tree.kind().name()),
+    }
+}
+
 fn describe(bundle: &Bundle) -> Result<String> {
     let description = &bundle.description;
     let timing = bundle.timing();
@@ -44,6 +52,7 @@ fn describe(bundle: &Bundle) -> Result<String> {
     line("context", format!("{} before, {} after", frames(context.left), frames(context.right)));
     line("search frame", format!("{} ms", timing.search_shift_ms()));
     line("phones", bundle.graph.symbols().names().join(" "));
+    line("states", states(bundle));
     line("n-gram", format!("order {}, {} histories", bundle.ngram.order(), bundle.ngram.histories()));
     let search = description.search;
     line("acoustic scale", search.acoustic_scale.to_string());

@@ -1,5 +1,6 @@
 //! Commands: clap structs, made into checked settings and one library call each; a file per command.
 
+mod augment;
 mod decode;
 mod graph;
 #[cfg(feature = "neural")]
@@ -59,6 +60,8 @@ enum Command {
     /// Phone n-grams: estimate, mix, prune, score
     #[command(subcommand)]
     Ngram(ngram::NgramCommand),
+    /// Write changed copies of recordings: in noise, by telephone, faster, louder
+    Augment(augment::AugmentArgs),
     /// Check or draw a graph file
     #[command(subcommand)]
     Graph(graph::GraphCommand),
@@ -116,6 +119,7 @@ fn run(command: Command) -> Result<Outcome> {
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),
         Command::Ngram(command) => ngram::run(&command),
+        Command::Augment(args) => augment::run(&args),
         Command::Graph(command) => graph::run(&command),
     }
 }

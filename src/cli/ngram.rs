@@ -94,9 +94,9 @@ pub struct MixArgs {
 pub struct PruneArgs {
     /// An ARPA file
     model: PathBuf,
-    /// Histories to keep
-    #[arg(long, value_name = "N")]
-    histories: usize,
+    /// Histories to keep, at least 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    histories: u32,
     /// The ARPA file to write
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
@@ -123,7 +123,7 @@ pub fn run(command: &NgramCommand) -> Result<Outcome> {
         NgramCommand::Prune(args) => {
             let text = text_of(&args.model)?;
             let symbols = Arc::new(Ngram::arpa_symbols(&text));
-            write(&Ngram::parse_arpa(&args.model, &text, &symbols)?.pruned(args.histories), &args.output)
+            write(&Ngram::parse_arpa(&args.model, &text, &symbols)?.pruned(args.histories as usize), &args.output)
         }
         NgramCommand::Score(args) => score(args),
     }

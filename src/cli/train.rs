@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use senone::bundle::Bundle;
 use senone::graph::lexicon::Lexicon;
-use senone::train::{self, DEVELOPMENT, DraftRequest, TrainConfig};
+use senone::train::{self, DEVELOPMENT, DraftRequest, Earlier, TrainConfig, Work};
 use senone::{Error, Result};
 
 use super::{Outcome, say, tune};
@@ -36,9 +36,12 @@ pub struct TrainArgs {
     /// Folder that the paths of the settings are relative to [default: the folder of the settings]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Folder for intermediate results; a run that was stopped goes on from there
+    /// Folder for intermediate results and the log of training
     #[arg(long, value_name = "DIR", default_value = "work")]
     work: PathBuf,
+    /// Go on from what a run that was stopped has left in the work folder
+    #[arg(long)]
+    resume: bool,
     /// Folder for the model
     #[arg(long, value_name = "DIR", default_value = "model")]
     output: PathBuf,
@@ -108,8 +111,6 @@ fn from_corpora(args: &TrainArgs, first: Option<&Bundle>) -> Result<Bundle> {
 
 fn trained(config: &TrainConfig, first: Option<&Bundle>, args: &TrainArgs) -> Result<Bundle> {
     let clock = Instant::now();
-    train::train(config, first, &args.work, &mut |event| {
-        let seconds = clock.elapsed().as_secs();
-        say(format_args!("[{:3}:{:02}] {event}", seconds / 60, seconds % 60));
-    })
+    let work = Work { folder: &args.work, earlier: if args.resume { Earlier::Resumed } else { Earlier::Refused } };
+    train::train(config, first, work, &mut |event| say(event.at(clock.elapsed())))
 }

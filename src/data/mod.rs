@@ -4,6 +4,7 @@
 //! were one; [`validate`] looks at everything that is promised before a training trusts it. [`columns`] reads text that is tagged token by token, [`posteriors`] what another program's network
 //! said of recordings.
 
+pub mod archive;
 pub mod columns;
 pub mod files;
 pub mod manifest;

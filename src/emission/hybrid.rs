@@ -140,24 +140,32 @@ impl HybridScales {
 /// [`Error::PdfCount`] when the priors are of another number of pdfs; [`Error::Setting`] from [`HybridScales::check`];
 /// [`Error::NotFinite`] when a posterior is NaN or plus infinity.
 pub fn hybrid(posteriors: &LogPosteriors, priors: &Priors, scales: HybridScales) -> Result<Emissions> {
+    scaled(&posteriors.0, priors, scales)
+}
+
+/// The same of `scores` `[T x P]` that are log-posteriors but for a number that a whole frame shares, as a network's logits are: it
+/// changes all paths alike.
+///
+/// # Errors
+/// As [`hybrid`].
+pub fn scaled(scores: &Matrix, priors: &Priors, scales: HybridScales) -> Result<Emissions> {
     scales.check()?;
-    let LogPosteriors(log_posteriors) = posteriors;
-    if log_posteriors.cols() != priors.pdfs() {
-        return Err(Error::PdfCount { network: log_posteriors.cols(), graph: priors.pdfs() });
+    if scores.cols() != priors.pdfs() {
+        return Err(Error::PdfCount { network: scores.cols(), graph: priors.pdfs() });
     }
     let HybridScales { acoustic_scale, prior_scale } = scales;
-    let mut scores = Matrix::with_cols(priors.pdfs());
+    let mut emissions = Matrix::with_cols(priors.pdfs());
     let mut row = vec![0.0; priors.pdfs()];
-    for frame in log_posteriors.iter_rows() {
-        for ((score, &log_posterior), &log_prior) in row.iter_mut().zip(frame).zip(priors.log()) {
-            *score = match log_prior {
+    for frame in scores.iter_rows() {
+        for ((emission, &score), &log_prior) in row.iter_mut().zip(frame).zip(priors.log()) {
+            *emission = match log_prior {
                 f32::NEG_INFINITY => f32::NEG_INFINITY,
-                _ => acoustic_scale * (log_posterior - prior_scale * log_prior),
+                _ => acoustic_scale * (score - prior_scale * log_prior),
             };
         }
-        scores.push_row(&row);
+        emissions.push_row(&row);
     }
-    Emissions::new(scores)
+    Emissions::new(emissions)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod posteriors;
 mod scorer;
 
 pub use gmm::{DiagonalMixtures, MixtureAccumulator, MixtureParts, MixtureUpdate, SplitTarget};
-pub use hybrid::{HybridScales, Priors, hybrid};
+pub use hybrid::{HybridScales, Priors, hybrid, scaled};
 pub use linear::SparseFrames;
 pub use posteriors::PosteriorKind;
 pub use scorer::{FrameScorer, Scorer, SparseScorer};

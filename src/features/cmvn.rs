@@ -34,14 +34,27 @@ impl Moments {
     /// # Panics
     /// When `frames` has another number of columns.
     pub fn accumulate(&mut self, frames: &Matrix) {
-        assert_eq!(frames.cols(), self.sum.len(), "frames must have as many columns as the moments");
-        self.count += frames.rows() as f64;
-        for row in frames.iter_rows() {
-            for ((sum, square), &value) in self.sum.iter_mut().zip(&mut self.square).zip(row) {
-                *sum += f64::from(value);
-                *square += f64::from(value) * f64::from(value);
-            }
+        frames.iter_rows().for_each(|frame| self.count_in(frame));
+    }
+
+    /// Counts in one `frame`, `[D]`.
+    ///
+    /// # Panics
+    /// When it has another number of columns.
+    pub fn count_in(&mut self, frame: &[f32]) {
+        assert_eq!(frame.len(), self.sum.len(), "frames must have as many columns as the moments");
+        self.count += 1.0;
+        for ((sum, square), &value) in self.sum.iter_mut().zip(&mut self.square).zip(frame) {
+            *sum += f64::from(value);
+            *square += f64::from(value) * f64::from(value);
         }
+    }
+
+    /// Counts in what `other`, of as many columns, has counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum.iter_mut().zip(&other.sum).for_each(|(sum, part)| *sum += part);
+        self.square.iter_mut().zip(&other.square).for_each(|(sum, part)| *sum += part);
     }
 
     /// Mean of each column, `[D]`; 0 when no frame was counted.

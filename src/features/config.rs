@@ -207,7 +207,7 @@ impl FeatureConfig {
             self.high_hz,
             "above low_hz, at most half the sample rate; 0 or less counts from there",
         )?;
-        let full = MelBank::new(self).every_band_has_weight();
+        let full = MelBank::new(self, 1.0).every_band_has_weight();
         require(full, "mel_bins", self.mel_bins, "fewer bands or a longer frame: one band lies between two FFT bins")
     }
 

@@ -13,8 +13,8 @@ pub(super) struct Fbank {
 
 impl Fbank {
     /// Tables and buffers for a checked `config`.
-    pub(super) fn new(config: &FeatureConfig) -> Self {
-        Self { spectrum: Spectrum::new(config), bank: MelBank::new(config), use_log: config.use_log }
+    pub(super) fn new(config: &FeatureConfig, warp: f64) -> Self {
+        Self { spectrum: Spectrum::new(config), bank: MelBank::new(config, warp), use_log: config.use_log }
     }
 
     /// Fills `row` from `frame`, which is spoilt.

@@ -19,12 +19,23 @@ fn mel(hz: f64) -> f64 {
     1127.0 * (1.0 + hz / 700.0).ln()
 }
 
+/// Where a vocal tract `warp` times as long has what is at `hz`: at `hz / warp`, and from a knee near the top on along a line that
+/// ends at the Nyquist frequency (vocal tract length normalisation, Lee & Rose 1996, piecewise linear as in HTK and Kaldi).
+fn warped(hz: f64, warp: f64, nyquist: f64) -> f64 {
+    let knee = KNEE * nyquist * warp.min(1.0);
+    if hz <= knee { hz / warp } else { nyquist - (nyquist - hz) * (nyquist - knee / warp) / (nyquist - knee) }
+}
+
+/// The share of the Nyquist frequency up to which frequencies move in proportion, before and after.
+const KNEE: f64 = 0.8;
+
 impl MelBank {
-    /// The bands of `config`, whose edges must be in order.
-    pub(super) fn new(config: &FeatureConfig) -> Self {
+    /// The bands of `config`, whose edges must be in order, for a vocal tract `warp` times as long as the speaker's.
+    pub(super) fn new(config: &FeatureConfig, warp: f64) -> Self {
         let size = config.fft_samples();
         let bin_hz = f64::from(config.sample_rate_hz) / size as f64;
-        let bins: Vec<f64> = (0..size / 2).map(|bin| mel(bin as f64 * bin_hz)).collect();
+        let nyquist = f64::from(config.sample_rate_hz) / 2.0;
+        let bins: Vec<f64> = (0..size / 2).map(|bin| mel(warped(bin as f64 * bin_hz, warp, nyquist))).collect();
         let low = mel(f64::from(config.low_hz));
         let step = (mel(f64::from(config.top_hz())) - low) / (config.mel_bins + 1) as f64;
         let bands = (0..config.mel_bins).map(|band| Band::new(&bins, low + (band + 1) as f64 * step, step));
@@ -85,7 +96,7 @@ mod tests {
     #[test]
     fn between_the_outer_centres_the_weights_of_a_bin_sum_to_one() {
         let config = FeatureConfig { mel_bins: 40, ..FeatureConfig::default() };
-        let bank = MelBank::new(&config);
+        let bank = MelBank::new(&config, 1.0);
         for bin in 4..220 {
             let mut spectrum = vec![0.0; 256];
             spectrum[bin] = 1.0;
@@ -97,8 +108,27 @@ mod tests {
     }
 
     #[test]
+    fn a_longer_tract_moves_what_it_says_down() {
+        for warp in [0.8, 1.0, 1.25] {
+            let at = |hz: f64| warped(hz, warp, 8000.0);
+            assert_eq!((at(0.0), at(8000.0)), (0.0, 8000.0));
+            assert!((at(1000.0) - 1000.0 / warp).abs() < 1e-9);
+            let places: Vec<f64> = (0..=80).map(|hundred| at(100.0 * f64::from(hundred))).collect();
+            assert!(places.is_sorted() && places.windows(2).all(|pair| pair[1] - pair[0] < 300.0));
+        }
+        let config = FeatureConfig { mel_bins: 40, ..FeatureConfig::default() };
+        let loudest = |warp: f64| {
+            let (mut spectrum, mut energies) = (vec![0.0; 256], vec![0.0; 40]);
+            spectrum[64] = 1.0;
+            MelBank::new(&config, warp).energies(&spectrum, &mut energies);
+            (0..40).max_by(|&a, &b| energies[a].total_cmp(&energies[b])).unwrap()
+        };
+        assert!(loudest(1.2) < loudest(1.0) && loudest(1.0) < loudest(0.8));
+    }
+
+    #[test]
     fn silence_is_the_log_of_epsilon() {
-        let bank = MelBank::new(&FeatureConfig::default());
+        let bank = MelBank::new(&FeatureConfig::default(), 1.0);
         let mut energies = vec![0.0; 23];
         bank.log_energies(&[0.0; 256], &mut energies);
         assert_eq!(energies, [f32::EPSILON.ln(); 23]);

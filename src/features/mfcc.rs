@@ -18,10 +18,10 @@ pub(super) struct Mfcc {
 
 impl Mfcc {
     /// Tables and buffers for a checked `config`.
-    pub(super) fn new(config: &FeatureConfig) -> Self {
+    pub(super) fn new(config: &FeatureConfig, warp: f64) -> Self {
         Self {
             spectrum: Spectrum::new(config),
-            bank: MelBank::new(config),
+            bank: MelBank::new(config, warp),
             cosines: (0..config.cepstra).map(|i| cosine_row(i, config.mel_bins, config.cepstral_lifter)).collect(),
             energies: vec![0.0; config.mel_bins],
         }

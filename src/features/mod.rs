@@ -23,6 +23,7 @@ pub use cmvn::{Moments, normalise};
 pub use config::{FeatureConfig, FeatureKind, Normalisation, Window};
 pub use post::splice;
 
+use crate::error::require;
 use crate::matrix::Matrix;
 use crate::{Error, Result};
 use cmvn::Normaliser;
@@ -42,8 +43,18 @@ const BLOCK_SAMPLES: usize = 1 << 14;
 /// # Errors
 /// [`Error::Setting`] when `config` is not right, [`Error::NotFinite`] when a sample is not a finite number.
 pub fn extract(config: &FeatureConfig, samples: &[f32]) -> Result<Matrix> {
+    extract_warped(config, samples, 1.0)
+}
+
+/// The same as if the speaker's vocal tract were `warp` times as long, 0.5 to 2: every sound lower by that factor, as far as the
+/// mel bands tell.
+///
+/// # Errors
+/// As [`extract`].
+pub fn extract_warped(config: &FeatureConfig, samples: &[f32], warp: f32) -> Result<Matrix> {
+    require((0.5..=2.0).contains(&warp), "warp", warp, "a factor from 0.5 to 2")?;
     let plain = FeatureConfig { normalisation: Normalisation::None, ..config.clone() };
-    let mut frontend = Frontend::new(&plain, None)?;
+    let mut frontend = Frontend::warped(&plain, None, warp.into())?;
     if let Some(position) = samples.iter().position(|sample| !sample.is_finite()) {
         return Err(Error::NotFinite { what: "samples", frame: position / plain.shift_samples() });
     }
@@ -91,11 +102,15 @@ impl Frontend {
     /// ([`Normalisation::Utterance`], [`Normalisation::Speaker`]: use [`extract`] and [`normalise`]) or lacks its moments;
     /// [`Error::Shape`] when these have not [`FeatureConfig::dim`] columns.
     pub fn new(config: &FeatureConfig, moments: Option<&Moments>) -> Result<Self> {
+        Self::warped(config, moments, 1.0)
+    }
+
+    fn warped(config: &FeatureConfig, moments: Option<&Moments>, warp: f64) -> Result<Self> {
         config.check()?;
         cmvn::check_streams(config.normalisation)?;
         let features = match config.kind {
-            FeatureKind::Fbank => Static::Fbank(Fbank::new(config)),
-            FeatureKind::Mfcc => Static::Mfcc(Mfcc::new(config)),
+            FeatureKind::Fbank => Static::Fbank(Fbank::new(config, warp)),
+            FeatureKind::Mfcc => Static::Mfcc(Mfcc::new(config, warp)),
         };
         let width = config.static_dim();
         Ok(Self {

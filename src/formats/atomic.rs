@@ -31,6 +31,28 @@ fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> 
     })
 }
 
+/// Removes from `folder` what writers that were killed have left half written. No writer may be at work there.
+///
+/// # Errors
+/// [`Error::Io`] when the folder cannot be read or such a file cannot be removed.
+pub fn sweep(folder: &Path) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(|cause| Error::io("read", folder, cause))?;
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_temporary(path)) {
+        fs::remove_file(&path).map_err(|cause| Error::io("remove", &path, cause))?;
+    }
+    Ok(())
+}
+
+/// Whether [`temporary_name`] has made it.
+fn is_temporary(path: &Path) -> bool {
+    let numbered = |name: &str| {
+        let (_, numbers) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
+        let (process, write) = numbers.split_once('-')?;
+        Some([process, write].iter().all(|number| number.parse::<u64>().is_ok()))
+    };
+    path.file_name().and_then(|name| numbered(name.to_str()?)).unwrap_or(false)
+}
+
 /// Writes to what cannot be replaced.
 fn into_place(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = BufWriter::new(File::options().write(true).open(path)?);
@@ -80,6 +102,21 @@ mod tests {
         assert!(failed.unwrap_err().to_string().contains("disk full"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_swept_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ctm");
+        write_through(&temporary_name(&path), |out| out.write_all(b"half")).unwrap();
+        for name in [".a.tmp", "a.1-2.tmp", ".a.1-x.tmp", ".hidden"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
+        sweep(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+        assert!(!temporary_name(&path).exists() && folder.path().join(".a.1-x.tmp").exists());
+        assert!(sweep(&path).is_err());
     }
 
     #[cfg(unix)]

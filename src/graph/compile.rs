@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Graph;
-use super::lattice::{Lattice, Link, MOST_ARCS, Segment, too_large};
+use super::lattice::{Lattice, Link, MOST_ARCS, Place, Segment, too_large};
 use super::ngram::{HistoryId, Ngram};
 use super::spec::GraphSpec;
 use crate::error::require;
@@ -64,7 +64,8 @@ impl GraphSpec {
     pub(super) fn legal_pairs_only(&self) -> Lattice {
         let mut net = Lattice::default();
         for symbol in self.symbols().ids() {
-            net.segment(symbol, None);
+            let place = if self.optional().contains(&symbol) { Place::Last } else { Place::Open };
+            net.segment(Segment { symbol, place, word: None });
         }
         for from in self.symbols().ids() {
             let link = |&(to, _): &(SymbolId, f32)| Link { from: from.index(), to: to.index(), fixed: 0.0 };
@@ -139,7 +140,7 @@ impl Histories<'_> {
         segment: usize,
         open: &mut Vec<(HistoryId, usize)>,
     ) -> Option<(usize, f32)> {
-        let Segment { symbol, word } = self.plain.segments[segment];
+        let Segment { symbol, .. } = self.plain.segments[segment];
         let (score, after) = match self.ngram.knows(symbol) {
             true => (self.ngram.score(history, symbol), self.ngram.next(history, symbol)),
             false => (0.0, history),
@@ -150,7 +151,7 @@ impl Histories<'_> {
         }
         let place = *self.places.entry((after, segment)).or_insert_with(|| {
             open.push((after, segment));
-            self.net.segment(symbol, word)
+            self.net.segment(self.plain.segments[segment])
         });
         Some((place, score))
     }

@@ -3,16 +3,28 @@
 
 use super::spec::GraphSpec;
 use super::{Arc, Boundary, Graph, GraphBuilder, State};
-use crate::symbols::{StateId, SymbolId, TransitionId, WordId};
+use crate::symbols::{PdfId, StateId, SymbolId, TransitionId, WordId};
 use crate::{Error, Result};
 
 /// More arcs than a graph may have: each takes some 50 bytes while it is built.
 pub(super) const MOST_ARCS: usize = 50_000_000;
 
+/// Where in a word a segment stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// More of the word follows.
+    Inside,
+    /// The word ends with it; a pause is a word of its own.
+    Last,
+    /// The net knows no words: either may be.
+    Open,
+}
+
 /// One place of a symbol in the net.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Segment {
     pub symbol: SymbolId,
+    pub place: Place,
     /// The word whose pronunciation ends with this segment.
     pub word: Option<WordId>,
 }
@@ -42,8 +54,8 @@ struct Chain {
 
 impl Lattice {
     /// Adds a segment.
-    pub fn segment(&mut self, symbol: SymbolId, word: Option<WordId>) -> usize {
-        self.segments.push(Segment { symbol, word });
+    pub fn segment(&mut self, segment: Segment) -> usize {
+        self.segments.push(segment);
         self.segments.len() - 1
     }
 
@@ -91,37 +103,38 @@ impl Lattice {
         repeating
     }
 
-    /// Lays the net out as states and arcs.
+    /// Lays the net out as states and arcs, each segment once for every sequence of pdfs that it has among its neighbours.
     ///
     /// A segment is a chain of its topology's positions. A one-position symbol that both dwells and may follow itself at once
     /// gets two states with the same pdf, one to enter and one to dwell in, so that at most one arc joins two states.
     pub fn expand(self, spec: &GraphSpec) -> Result<Graph> {
-        let repeating = self.repeating();
-        let arcs = self.check_size(spec, &repeating, MOST_ARCS)?;
+        let (net, pdfs) = self.in_context(spec)?;
+        let repeating = net.repeating();
+        let arcs = net.check_size(spec, &repeating, MOST_ARCS)?;
         let mut builder = GraphBuilder::new(spec.symbols().clone(), spec.pdfs(), spec.transitions());
         builder.reserve_arcs(arcs);
-        let chains: Vec<Chain> = (self.segments.iter().zip(&repeating))
-            .map(|(segment, &repeats)| segment.chain(spec, repeats, &mut builder))
+        let chains: Vec<Chain> = (net.segments.iter().zip(&repeating).zip(&pdfs))
+            .map(|((segment, &repeats), pdfs)| segment.chain((spec, pdfs), repeats, &mut builder))
             .collect();
-        for link in &self.links {
-            let pair = spec.pair(self.segments[link.from].symbol, self.segments[link.to].symbol);
+        for link in &net.links {
+            let pair = spec.pair(net.segments[link.from].symbol, net.segments[link.to].symbol);
             let transition = pair.ok_or_else(|| Error::Other("a link that the graph forbids".into()))?;
             for exit in chains[link.from].exits.clone() {
                 let arc = Arc { to: chains[link.to].entry, transition, fixed: link.fixed };
                 builder.arc(StateId::from_index(exit), arc);
             }
         }
-        for &(segment, fixed) in &self.starts {
-            let transition = spec.parameters.start(self.segments[segment].symbol);
+        for &(segment, fixed) in &net.starts {
+            let transition = spec.parameters.start(net.segments[segment].symbol);
             builder.start(Boundary { state: chains[segment].entry, transition, fixed });
         }
-        for &(segment, fixed) in &self.ends {
-            let transition = spec.parameters.end(self.segments[segment].symbol);
+        for &(segment, fixed) in &net.ends {
+            let transition = spec.parameters.end(net.segments[segment].symbol);
             for exit in chains[segment].exits.clone() {
                 builder.end(Boundary { state: StateId::from_index(exit), transition, fixed });
             }
         }
-        drop(self); // a large net and its graph need not both be in memory
+        drop(net); // a large net and its graph need not both be in memory
         builder.build()
     }
 
@@ -151,14 +164,14 @@ fn splits(spec: &GraphSpec, segment: &Segment, repeats: bool) -> bool {
 }
 
 impl Segment {
-    fn chain(&self, spec: &GraphSpec, repeats: bool, builder: &mut GraphBuilder) -> Chain {
+    fn chain(&self, (spec, pdfs): (&GraphSpec, &[PdfId]), repeats: bool, builder: &mut GraphBuilder) -> Chain {
         let (symbol, topology) = (self.symbol, spec.topology(self.symbol));
         let positions = topology.min_frames();
         let first = builder.len();
         for position in 0..positions {
             let last = position + 1 == positions;
             builder.state(State {
-                pdf: spec.pdf(symbol, topology.pdf(position)),
+                pdf: pdfs[topology.pdf(position)],
                 symbol,
                 entry: position == 0,
                 restarts: repeats && positions == 1,
@@ -167,8 +180,7 @@ impl Segment {
         }
         let split = splits(spec, self, repeats);
         if split {
-            let pdf = spec.pdf(symbol, 0);
-            builder.state(State { pdf, symbol, entry: false, restarts: false, word: self.word });
+            builder.state(State { pdf: pdfs[0], symbol, entry: false, restarts: false, word: self.word });
         }
         let mut arc = |from: usize, to: usize, transition: TransitionId| {
             builder.arc(StateId::from_index(from), Arc { to: StateId::from_index(to), transition, fixed: 0.0 });

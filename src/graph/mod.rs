@@ -6,6 +6,7 @@
 pub mod check;
 mod classes;
 mod compile;
+mod context;
 pub mod dot;
 mod file;
 mod lattice;
@@ -18,6 +19,7 @@ mod spec;
 mod topology;
 mod transcript;
 mod transitions;
+pub mod tree;
 
 use std::sync::Arc as Shared;
 
@@ -28,6 +30,7 @@ pub use spec::{GraphSpec, LmSpec};
 pub use topology::Topology;
 pub use transcript::Slot;
 pub use transitions::TransitionRole;
+pub use tree::{Context, ContextKind, Tree, Units};
 
 /// A step from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq)]

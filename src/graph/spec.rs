@@ -58,6 +58,7 @@ use super::rules::{self, Successors};
 use super::source::Source;
 use super::topology::{self, Topology};
 use super::transitions::{TransitionRole, Transitions};
+use super::tree::{Context, Units};
 use super::{Weights, check};
 use crate::symbols::{PdfId, SymbolId, SymbolTable, TransitionId};
 use crate::{Error, Result};
@@ -78,6 +79,7 @@ pub struct GraphSpec {
     name: String,
     symbols: Shared<SymbolTable>,
     topologies: Vec<Topology>,
+    units: Units,
     /// The first pdf of each symbol, then the number of pdfs.
     first_pdf: Vec<usize>,
     starts: Vec<SymbolId>,
@@ -136,6 +138,7 @@ impl GraphSpec {
             source: Source::new(Path::new("unrestricted graph"), ""),
             name: String::new(),
             symbols: Shared::new(symbols),
+            units: Units::Monophone,
             first_pdf: (0..=all.len()).collect(),
             topologies,
             starts: all.clone(),
@@ -161,6 +164,7 @@ impl GraphSpec {
         let spec = Self {
             name: file.name,
             symbols: Shared::new(symbols),
+            units: Units::Monophone,
             first_pdf: running_sum(topologies.iter().map(Topology::states)),
             size_at: file.lm.as_ref().map_or(&file.default_topology.name, |lm| &lm.file).at,
             lm: file.lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale }),
@@ -206,18 +210,62 @@ impl GraphSpec {
         &self.topologies[symbol.index()]
     }
 
-    /// Number of pdfs: the sum of the symbols' states.
+    /// The same graph with other pdfs: those of each state alone, or those that a tree ties. Transitions stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when the tree is of other symbols, or of other numbers of states.
+    pub fn with_units(mut self, units: Units) -> Result<Self> {
+        let counts: Vec<usize> = match &units {
+            Units::Monophone => self.topologies.iter().map(Topology::states).collect(),
+            Units::Tied(tree) => {
+                let same_states =
+                    || self.symbols.ids().all(|symbol| tree.states(symbol) == self.topology(symbol).states());
+                if *tree.symbols() != self.symbols || !same_states() {
+                    let reason = "the tree of tied states and the graph file have different symbols or states";
+                    return Err(Error::Other(format!("{reason}: they must be of one model")));
+                }
+                self.symbols.ids().map(|symbol| tree.pdfs_of(symbol)).collect()
+            }
+        };
+        self.first_pdf = running_sum(counts.into_iter());
+        self.units = units;
+        Ok(self)
+    }
+
+    /// What pdfs are of.
+    pub fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// Number of pdfs: the sum of the symbols' states, or the leaves of the tree.
     pub fn pdfs(&self) -> usize {
         self.first_pdf[self.topologies.len()]
     }
 
-    /// The pdf of a symbol's state, both counted from 0: the symbols' pdfs follow each other in file order.
+    /// The pdf of a symbol's state, both counted from 0, in `context`, which matters to tied states only.
     ///
     /// # Panics
     /// When the symbol has no such state.
-    pub fn pdf(&self, symbol: SymbolId, state: usize) -> PdfId {
+    pub fn pdf(&self, symbol: SymbolId, state: usize, context: Context) -> PdfId {
         assert!(state < self.topology(symbol).states(), "symbol {symbol} has no state {state}");
-        PdfId::from_index(self.first_pdf[symbol.index()] + state)
+        match &self.units {
+            Units::Monophone => PdfId::from_index(self.first_pdf[symbol.index()] + state),
+            Units::Tied(tree) => tree.pdf(symbol, state, context),
+        }
+    }
+
+    /// The pdfs of all states of `symbol`, in any context: the symbols' pdfs follow each other in file order.
+    pub fn pdfs_of(&self, symbol: SymbolId) -> impl ExactSizeIterator<Item = PdfId> + use<> {
+        (self.first_pdf[symbol.index()]..self.first_pdf[symbol.index() + 1]).map(PdfId::from_index)
+    }
+
+    /// The symbol that `pdf` is of.
+    ///
+    /// # Panics
+    /// When there is no such pdf.
+    pub fn symbol_of(&self, pdf: PdfId) -> SymbolId {
+        assert!(pdf.index() < self.pdfs(), "there is no pdf {pdf}");
+        SymbolId::from_index(self.first_pdf.partition_point(|&first| first <= pdf.index()) - 1)
     }
 
     /// The symbols that may begin a sequence, ascending.
@@ -321,9 +369,11 @@ self_loop = false
     fn symbols_are_numbered_as_the_file_names_them() {
         let spec = GraphSpec::parse(TEXT).unwrap();
         assert_eq!(spec.symbols().names(), ["m", "i", "a", "p", "sil"]);
-        let pdfs: Vec<PdfId> = spec.symbols().ids().map(|symbol| spec.pdf(symbol, 0)).collect();
+        let pdfs: Vec<PdfId> = spec.symbols().ids().map(|symbol| spec.pdf(symbol, 0, Context::default())).collect();
         assert_eq!(pdfs, [0, 2, 4, 6, 7].map(PdfId));
         assert_eq!(spec.pdfs(), 9);
+        assert_eq!([0, 1, 2, 6, 7, 8].map(|pdf| spec.symbol_of(PdfId(pdf)).0), [0, 0, 1, 3, 4, 4]);
+        assert_eq!(spec.pdfs_of(SymbolId(4)).collect::<Vec<_>>(), [PdfId(7), PdfId(8)]);
     }
 
     /// Staying and going on from a position have probabilities that sum to 1; a pair's is that of leaving times its weight's.

@@ -1,7 +1,7 @@
 //! The transcript graph: every alignment of one transcript, with the same pdfs and parameters as the full graph.
 
 use super::Graph;
-use super::lattice::{Lattice, MOST_ARCS, too_large};
+use super::lattice::{Lattice, MOST_ARCS, Place, Segment, too_large};
 use super::ngram::Ngram;
 use super::spec::GraphSpec;
 use crate::symbols::{SymbolId, WordId};
@@ -105,7 +105,11 @@ impl GraphSpec {
 
     /// The optional symbols, each once, linked with each other and entered from `before`.
     fn gap(&self, net: &mut Lattice, before: &[usize]) -> Vec<usize> {
-        let gap: Vec<usize> = self.optional().iter().map(|&symbol| net.segment(symbol, None)).collect();
+        let gap: Vec<usize> = self
+            .optional()
+            .iter()
+            .map(|&symbol| net.segment(Segment { symbol, place: Place::Last, word: None }))
+            .collect();
         for &to in &gap {
             before.iter().chain(&gap).for_each(|&from| net.link_legal(self, from, to));
         }
@@ -123,9 +127,11 @@ impl GraphSpec {
         let mut chains = vec![];
         for symbols in different {
             let last = symbols.len() - 1;
-            let word = |place: usize| slot.word.filter(|_| place == last);
-            let chain: Vec<usize> =
-                symbols.iter().enumerate().map(|(place, &symbol)| net.segment(symbol, word(place))).collect();
+            let segment = |(index, &symbol): (usize, &SymbolId)| {
+                let place = if index == last { Place::Last } else { Place::Inside };
+                net.segment(Segment { symbol, place, word: slot.word.filter(|_| index == last) })
+            };
+            let chain: Vec<usize> = symbols.iter().enumerate().map(segment).collect();
             before.iter().for_each(|&from| net.link_legal(self, from, chain[0]));
             chain.windows(2).for_each(|pair| net.link_legal(self, pair[0], pair[1]));
             chains.push(chain);

@@ -1,4 +1,5 @@
-//! The monophone system: Gaussian-mixture HMMs trained by EM over transcript graphs, from nothing but frames and transcripts.
+//! Gaussian-mixture HMMs trained by EM over transcript graphs: the monophone system from nothing but frames and transcripts, and
+//! tied states from its alignment.
 //!
 //! In: per utterance its frames `[T x D]` and its transcript graph. Out: mixtures, self-loop probabilities, and an alignment of
 //! every utterance, which is what a network is then trained on. The recipe is Kaldi's `train_mono.sh`: equal segments first,
@@ -208,8 +209,39 @@ impl GmmTrainer {
     /// # Errors
     /// [`Error::Shape`] when frames or graphs do not fit each other; [`Error::Other`] when no utterance can be aligned.
     pub fn train(&self, examples: &[GmmExample<'_>], progress: &mut dyn FnMut(&EmProgress)) -> Result<TrainedGmm> {
-        let mut fates = self.flat_fates(examples)?;
-        let (mut model, floor) = self.flat_model(examples, &mut fates)?;
+        let silence = &self.silence;
+        let fates =
+            fates(examples, |_, example| flat_start::equal_path(&example.graph, silence, example.frames.rows()))?;
+        self.climb(examples, fates, progress)
+    }
+
+    /// Goes on from an alignment of the same utterances with other pdfs, of which the new ones are parts: tied states from
+    /// monophones. `first` has the old pdf of every frame of each example, `parts_of` the old pdf of each new one, `[P]`. The new
+    /// pdfs begin with one Gaussian each, and EM runs as in [`GmmTrainer::train`].
+    ///
+    /// # Errors
+    /// As [`GmmTrainer::train`]; [`Error::Shape`] when `first` or `parts_of` is of other examples or pdfs.
+    pub fn train_from(
+        &self,
+        examples: &[GmmExample<'_>],
+        (first, parts_of): (&[&[PdfId]], &[PdfId]),
+        progress: &mut dyn FnMut(&EmProgress),
+    ) -> Result<TrainedGmm> {
+        check_shape("first alignments", examples.len(), first.len())?;
+        let fates = fates(examples, |index, example| {
+            check_shape("old pdfs of new ones", example.graph.pdfs(), parts_of.len())?;
+            same_path(example, &self.weights, (first[index], parts_of))
+        })?;
+        self.climb(examples, fates, progress)
+    }
+
+    fn climb(
+        &self,
+        examples: &[GmmExample<'_>],
+        mut fates: Vec<Fate>,
+        progress: &mut dyn FnMut(&EmProgress),
+    ) -> Result<TrainedGmm> {
+        let (mut model, floor) = self.first_model(examples, &mut fates)?;
         let mut occupancy = vec![];
         for iteration in 1..=self.config.iterations {
             let pass = Pass { model: &model, examples, assignment: self.assignment(iteration) };
@@ -239,23 +271,8 @@ impl GmmTrainer {
         }
     }
 
-    /// Equal segments for every utterance that can have them.
-    fn flat_fates(&self, examples: &[GmmExample<'_>]) -> Result<Vec<Fate>> {
-        let (dim, pdfs) = examples.first().map_or((0, 0), |first| (first.frames.cols(), first.graph.pdfs()));
-        let fate = |example: &GmmExample<'_>| {
-            check_shape("dimensions of a frame", dim, example.frames.cols())?;
-            check_shape("pdfs of a graph", pdfs, example.graph.pdfs())?;
-            let path = match example.frames.first_not_finite() {
-                Some(frame) => Err(Error::NotFinite { what: "features", frame }),
-                None => flat_start::equal_path(&example.graph, &self.silence, example.frames.rows()),
-            };
-            path.map(Ok).or_else(|error| of_utterance(error).map(Err))
-        };
-        examples.iter().map(fate).collect()
-    }
-
-    /// One Gaussian per pdf from the equal segments, and the variance floor `[D]`.
-    fn flat_model(&self, examples: &[GmmExample<'_>], fates: &mut [Fate]) -> Result<(GmmModel, Vec<f32>)> {
+    /// One Gaussian per pdf from the first paths, and the variance floor `[D]`.
+    fn first_model(&self, examples: &[GmmExample<'_>], fates: &mut [Fate]) -> Result<(GmmModel, Vec<f32>)> {
         let (dim, pdfs) = examples.first().map_or((1, 1), |first| (first.frames.cols(), first.graph.pdfs()));
         let flat = |mean: &[f32], variance: &[f32]| {
             let mixtures = DiagonalMixtures::flat(pdfs, mean, variance)?;
@@ -303,6 +320,37 @@ const LEAST_VARIANCE: f32 = 1e-6;
 
 fn check_shape(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
+}
+
+/// The path by which each utterance begins, where it can have one.
+fn fates(
+    examples: &[GmmExample<'_>],
+    path: impl Fn(usize, &GmmExample<'_>) -> Result<Vec<StateId>> + Sync,
+) -> Result<Vec<Fate>> {
+    use rayon::prelude::*;
+    let (dim, pdfs) = examples.first().map_or((0, 0), |first| (first.frames.cols(), first.graph.pdfs()));
+    let fate = |(index, example): (usize, &GmmExample<'_>)| {
+        check_shape("dimensions of a frame", dim, example.frames.cols())?;
+        check_shape("pdfs of a graph", pdfs, example.graph.pdfs())?;
+        let path = match example.frames.first_not_finite() {
+            Some(frame) => Err(Error::NotFinite { what: "features", frame }),
+            None => path(index, example),
+        };
+        path.map(Ok).or_else(|error| of_utterance(error).map(Err))
+    };
+    examples.par_iter().enumerate().map(fate).collect()
+}
+
+/// The best path of `example` on which every frame keeps its old pdf: a new pdf that is no part of it is impossible.
+fn same_path(
+    example: &GmmExample<'_>,
+    weights: &Weights,
+    (first, parts_of): (&[PdfId], &[PdfId]),
+) -> Result<Vec<StateId>> {
+    let row = |&old: &PdfId| parts_of.iter().map(move |&of| if of == old { 0.0 } else { f32::NEG_INFINITY });
+    let scores = first.iter().flat_map(row).collect();
+    let emissions = Emissions::new(Matrix::from_vec(first.len(), parts_of.len(), scores)?)?;
+    Ok(viterbi(&Plan::new(&example.graph, weights, &PlanOptions::default())?, &emissions)?.states)
 }
 
 /// Refuses to train on nothing.

@@ -17,3 +17,4 @@ pub mod online;
 pub mod problem;
 #[cfg(test)]
 mod toy;
+pub mod tree;

@@ -17,6 +17,7 @@ use crate::dp::{Counts, Path, Plan, PlanOptions, labelled_path, path_counts, pat
 use crate::emission::{Emissions, Scorer};
 use crate::graph::{Graph, Weights};
 use crate::matrix::Matrix;
+use crate::parallel::{SHARDS, in_order};
 use crate::symbols::{PdfId, StateId};
 use crate::{Error, Result};
 
@@ -41,9 +42,6 @@ pub struct Problem<'a, S: Scorer> {
     /// What to learn from.
     pub examples: &'a [Example<S::Input>],
 }
-
-/// Parts of the examples whose gradients are computed apart and summed in order: the result does not depend on the threads.
-const SHARDS: usize = 4;
 
 impl<S: Scorer> Problem<'_, S> {
     /// Number of parameters: those of the scorer, then one for each transition.
@@ -133,7 +131,7 @@ impl<S: Scorer> Problem<'_, S> {
             }
             Ok((loss, sum))
         };
-        let shards: Vec<(f64, Vec<f64>)> = self.examples.par_chunks(size).map(shard).collect::<Result<_>>()?;
+        let shards: Vec<(f64, Vec<f64>)> = in_order(self.examples.par_chunks(size).map(shard))?;
         let mut total = 0.0;
         for (loss, sum) in shards {
             total += loss;

@@ -8,12 +8,26 @@ use super::tdnn::TdnnConfig;
 use crate::{Error, Result};
 
 /// The shape of a network, without the dimensions of its input and output, which features and graph decide.
+///
+/// | network | settings | streams |
+/// |---|---|---|
+/// | linear, or MLP on spliced frames | `kind = "mlp"`, `widths` | yes |
+/// | TDNN, plain | `kind = "tdnn"`, `bottleneck = 0` | yes |
+/// | TDNN of narrow residual blocks | `kind = "tdnn"` | yes |
+/// | convolutions, then TDNN | the same with a table `front_end` | yes |
+/// | TDNN-LSTM | the same with a table `recurrent` | yes |
+/// | TDNN-BiLSTM | `recurrent = { directions = "both" }` | no |
+/// | LSTM | `kind = "lstm"` | yes |
+/// | BiLSTM | `kind = "bilstm"` | no |
+///
+/// All take `subsampling` and `dropout`; hidden layers take `normalisation`, which is `"none"`, `"rms"`, `"layer"` or `"batch"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum NetworkConfig {
     /// Hidden layers on spliced frames.
     Mlp(MlpConfig),
-    /// Time-delay layers: residual blocks that look further and further around.
+    /// Time-delay layers, plain or as residual blocks, that look further and further around; with convolutions below and
+    /// recurrent layers on top, if asked for.
     Tdnn(TdnnConfig),
     /// Recurrent layers that read from the first frame to the last, and can stream.
     Lstm(LstmConfig),
@@ -71,6 +85,9 @@ pub(super) fn within(
 
 /// A range of layer widths.
 pub(super) const WIDTH: (std::ops::RangeInclusive<usize>, &str) = (1..=16384, "a width from 1 to 16384");
+/// A range of layer widths where there may be no such layer.
+pub(super) const WIDTH_OR_NONE: (std::ops::RangeInclusive<usize>, &str) =
+    (0..=16384, "a width to 16384, or 0 for none");
 /// A range of frame counts.
 pub(super) const FRAMES: (std::ops::RangeInclusive<usize>, &str) = (0..=100, "0 to 100 frames");
 /// A range of subsampling factors.
@@ -87,6 +104,7 @@ pub(super) fn check_dropout(rate: f32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::{Directions, FrontEndConfig, HiddenNorm, StackConfig};
 
     fn parse(text: &str) -> std::result::Result<NetworkConfig, String> {
         toml::from_str(text).map_err(|error| error.to_string())
@@ -107,15 +125,39 @@ mod tests {
     }
 
     #[test]
+    fn layers_below_and_on_top_are_tables() {
+        let text = "kind = \"tdnn\"\nnormalisation = \"layer\"\n[front_end]\nchannels = [8]\n[recurrent]\ndirections = \"both\"";
+        let config = parse(text).unwrap();
+        let NetworkConfig::Tdnn(tdnn) = &config else { panic!("{config:?}") };
+        assert_eq!(tdnn.normalisation, HiddenNorm::Layer);
+        assert_eq!(tdnn.front_end, Some(FrontEndConfig { channels: vec![8], ..FrontEndConfig::default() }));
+        let both = StackConfig { directions: Directions::Both, ..StackConfig::default() };
+        assert_eq!(tdnn.recurrent, Some(both));
+        assert_eq!(parse(&toml::to_string(&config).unwrap()).unwrap(), config);
+        let plain = parse("kind = \"tdnn\"").unwrap();
+        assert_eq!(plain, NetworkConfig::default());
+        let refused = |text: &str| parse(&format!("kind = \"tdnn\"\n{text}")).unwrap().check().unwrap_err().to_string();
+        assert_eq!(refused("front_end.channels = []"), "channels = 0: expected 1 to 20 convolutions");
+        assert_eq!(refused("front_end.kernel_bands = 0"), "kernel_bands = 0: expected 1 to 15 bands");
+        assert_eq!(refused("recurrent.layers = 0"), "layers = 0: expected 1 to 99 layers");
+        assert!(parse("kind = \"tdnn\"\nnormalisation = \"group\"").unwrap_err().contains("group"));
+    }
+
+    #[test]
     fn unknown_keys_and_kinds_are_refused() {
         assert!(parse("kind = \"tdnn\"\nwidths = 3").unwrap_err().contains("widths"));
+        assert!(parse("kind = \"tdnn\"\nfront_end.filters = 3").unwrap_err().contains("filters"));
+        assert!(parse("kind = \"tdnn\"\nrecurrent.cells = 3").unwrap_err().contains("cells"));
         assert!(parse("kind = \"gru\"").unwrap_err().contains("gru"));
     }
 
     #[test]
     fn values_out_of_range_are_named() {
-        let config = parse("kind = \"tdnn\"\nbottleneck = 0").unwrap();
-        assert_eq!(config.check().unwrap_err().to_string(), "bottleneck = 0: expected a width from 1 to 16384");
+        let config = parse("kind = \"tdnn\"\nwidth = 0").unwrap();
+        assert_eq!(config.check().unwrap_err().to_string(), "width = 0: expected a width from 1 to 16384");
+        let config = parse("kind = \"tdnn\"\nbottleneck = 20000").unwrap();
+        let expected = "bottleneck = 20000: expected a width to 16384, or 0 for none";
+        assert_eq!(config.check().unwrap_err().to_string(), expected);
         assert!(parse("kind = \"mlp\"\ndropout = 1.0").unwrap().check().is_err());
         assert!(NetworkConfig::default().check().is_ok());
     }

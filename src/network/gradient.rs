@@ -23,7 +23,8 @@ pub trait Criterion {
 
 impl Network {
     /// The gradient of `criterion` by every parameter, in the order of [`Network::parts`], over `utterances` `[T x D]` each.
-    /// Hidden values are dropped as `dropout` draws them. Runs on the calling thread. Features that are not finite make scores
+    /// Hidden values are dropped as `dropout` draws them. Batch normalisation is by these utterances; what a running statistic
+    /// is above theirs stands in the place of its gradient, for [`Network::settle`]. Runs on the calling thread. Features that are not finite make scores
     /// and gradient so.
     ///
     /// # Errors
@@ -64,12 +65,13 @@ impl Network {
         by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let shape = (segments.rows(), self.dims.input);
-        let frames = Tensor::from_vec(values, shape, &Device::Cpu).map_err(refused)?;
+        let frames = Tensor::from_vec(values.into_vec(), shape, &Device::Cpu).map_err(refused)?;
         let frames = match by_frames {
             InputGradient::Wanted => Var::from_tensor(&frames).map_err(refused)?.into_inner(),
             InputGradient::Unwanted => frames,
         };
         let operation = NetworkOp::new(&self.plan, (self.parameters.lengths(), segments), dropout);
+        let by_parameters = operation.by_parameters();
         let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
         let mut wanted = self.to_matrix(&scores)?;
         criterion.differentiate(&mut wanted)?;
@@ -83,14 +85,15 @@ impl Network {
         let of = |tensor: &Tensor| {
             gradients.get(tensor).ok_or_else(|| Error::Network("a variable received no gradient".into()))
         };
-        let lengths = self.parameters.lengths();
-        let split = |flat: &[f32]| Ok(cut(flat, lengths).into_iter().map(<[f32]>::to_vec).collect());
-        let by_parameters = with_values(of(self.parameters.variable())?, split).map_err(refused)?;
         let by_frames = match by_frames {
             InputGradient::Wanted => with_values(of(&frames)?, |values| Ok(values.to_vec())).map_err(refused)?,
             InputGradient::Unwanted => Vec::new(),
         };
-        Ok((by_parameters, by_frames))
+        let found = by_parameters.lock().map(|mut found| std::mem::take(&mut *found)).unwrap_or_default();
+        if found.is_empty() {
+            return Err(Error::Network("the parameters received no gradient".into()));
+        }
+        Ok((found, by_frames))
     }
 
     /// The gradient by the frames `[T x D]` of an utterance from that by its padded frames.
@@ -115,14 +118,17 @@ impl Network {
         let segments = Segments::new(padded.iter().map(Matrix::rows));
         let mut values = Vec::with_capacity(segments.rows() * self.dims.input);
         padded.iter().for_each(|frames| values.extend_from_slice(frames.as_slice()));
-        Ok(Rows { values, segments })
+        Ok(Rows { values: values.into(), segments })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{LstmConfig, MlpConfig, NetworkConfig, TdnnConfig};
+    use crate::network::init::Spec;
+    use crate::network::{
+        Directions, FrontEndConfig, HiddenNorm, LstmConfig, MlpConfig, NetworkConfig, StackConfig, TdnnConfig,
+    };
 
     /// L = sum_i c_i x_i with c drawn anew from the same seed.
     #[derive(Default)]
@@ -153,14 +159,36 @@ mod tests {
             dropout,
             ..Default::default()
         };
-        let mlp = MlpConfig { left_frames: 3, right_frames: 1, widths: vec![9, 8], subsampling: 2, dropout };
+        let plain = TdnnConfig { input_width: 0, bottleneck: 0, ..tdnn.clone() };
+        let normalised = |normalisation| TdnnConfig { normalisation, ..tdnn.clone() };
+        let kinds = [HiddenNorm::None, HiddenNorm::Layer, HiddenNorm::Batch].map(normalised);
+        let mlp = MlpConfig {
+            left_frames: 3,
+            right_frames: 1,
+            widths: vec![9, 8],
+            subsampling: 2,
+            normalisation: HiddenNorm::Rms,
+            dropout,
+        };
         let linear = MlpConfig { widths: vec![], ..mlp.clone() };
-        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 1, dropout };
-        let halved = LstmConfig { subsampling: 2, ..lstm.clone() };
+        let lstm = LstmConfig { layers: 2, width: 7, projection: 0, subsampling: 1, dropout };
+        let halved = LstmConfig { subsampling: 2, projection: 3, ..lstm.clone() };
         let recurrent = [lstm, halved].map(|lstm| [NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm)]);
-        let mut all = vec![NetworkConfig::Tdnn(tdnn), NetworkConfig::Mlp(mlp), NetworkConfig::Mlp(linear)];
+        let front_end = FrontEndConfig { channels: vec![4, 5], kernel_frames: 2, kernel_bands: 3, band_stride: 2 };
+        let convolved = TdnnConfig { front_end: Some(front_end), ..tdnn.clone() };
+        let stack = |directions| StackConfig { layers: 1, width: 5, projection: 0, directions };
+        let [ahead, both] = [Directions::Forward, Directions::Both]
+            .map(|directions| TdnnConfig { recurrent: Some(stack(directions)), ..convolved.clone() });
+        let kinds = kinds.into_iter().chain([tdnn, plain, convolved, ahead, both]);
+        let mut all: Vec<NetworkConfig> = kinds.map(NetworkConfig::Tdnn).collect();
+        all.extend([mlp, linear].map(NetworkConfig::Mlp));
         all.extend(recurrent.into_iter().flatten());
         all
+    }
+
+    /// Whether training normalises by what is beside an utterance.
+    fn by_batches(config: &NetworkConfig) -> bool {
+        matches!(config, NetworkConfig::Tdnn(tdnn) if tdnn.normalisation == HiddenNorm::Batch)
     }
 
     fn network(config: &NetworkConfig) -> Network {
@@ -195,7 +223,7 @@ mod tests {
             checked += 1;
             assert!((slope - f64::from(found)).abs() < tolerance, "{name} {index}: slope {slope}, gradient {found}");
         }
-        assert!(checked > 2 * bends, "{name}: {checked} checked, {bends} bends");
+        assert!(checked > bends, "{name}: {checked} checked, {bends} bends");
     }
 
     #[test]
@@ -207,6 +235,9 @@ mod tests {
             let gradient = network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap();
             let start = network.parameters.values();
             for (tensor, (name, _, _)) in network.parts().into_iter().enumerate() {
+                if network.plan.specs()[tensor].is_statistic() {
+                    continue;
+                }
                 check_slopes(&format!("{} {dropout} {name}", config.kind()), &gradient[tensor], |index, by| {
                     let (mut values, mut criterion) = (start.clone(), Linear::default());
                     values[tensor][index] += by;
@@ -246,7 +277,7 @@ mod tests {
 
     #[test]
     fn utterances_do_not_see_each_other() {
-        for config in configs(0.0) {
+        for config in configs(0.0).into_iter().filter(|config| !by_batches(config)) {
             let (network, utterances) = (network(&config), utterances());
             let mut together = Linear::default();
             network.gradient(&utterances, &mut together, None).unwrap();
@@ -264,8 +295,32 @@ mod tests {
     }
 
     #[test]
+    fn batch_normalisation_decodes_by_what_training_saw() {
+        for config in configs(0.0).into_iter().filter(by_batches) {
+            let (mut network, utterances) = (network(&config), utterances());
+            let (mut values, start) = (network.parameters.values(), network.parameters.values());
+            let mut training = Linear::default();
+            let mut gradient = network.gradient(&utterances, &mut training, None).unwrap();
+            for _ in 0..600 {
+                network.settle(&mut values, &mut gradient);
+                let statistics = network.plan.specs().iter().map(Spec::is_statistic);
+                assert!(gradient.iter().zip(statistics).all(|(gradient, statistic)| gradient.is_empty() == statistic));
+                network.set(&values).unwrap();
+                gradient = network.gradient(&utterances, &mut Linear::default(), None).unwrap();
+            }
+            for ((spec, start), values) in network.plan.specs().iter().zip(start).zip(&values) {
+                assert_eq!(spec.is_statistic(), start != *values, "{}", spec.name);
+            }
+            super::super::kernels::log_softmax(&mut training.scores, 6);
+            let decoded = network.log_posteriors_of(&utterances).unwrap();
+            let decoded = decoded.iter().flat_map(|posteriors| posteriors.0.as_slice());
+            assert!(decoded.zip(&training.scores).all(|(a, b)| (a - b).abs() < 1e-4));
+        }
+    }
+
+    #[test]
     fn training_and_decoding_score_alike() {
-        for config in configs(0.4) {
+        for config in configs(0.4).into_iter().filter(|config| !by_batches(config)) {
             let (network, utterances) = (network(&config), utterances());
             let mut criterion = Linear::default();
             network.gradient(&utterances[..1], &mut criterion, None).unwrap();
@@ -308,25 +363,84 @@ mod tests {
             x.matmul(self.variable(name, "weight"))?.broadcast_add(self.variable(name, "bias"))
         }
 
-        fn relu_renorm(x: &Tensor) -> Plainly {
-            let z = x.relu()?;
-            let rms = (z.sqr()?.mean_keepdim(1)? + f64::from(crate::network::kernels::RENORM_FLOOR))?.sqrt()?;
-            z.broadcast_div(&rms)
+        /// The rectified x, normalised by the kind or by the layer's parameters.
+        fn hidden(&self, (name, norm): (&str, HiddenNorm), x: &Tensor) -> Plainly {
+            let (z, floor) = (x.relu()?, f64::from(crate::network::kernels::RENORM_FLOOR));
+            let along = match norm {
+                HiddenNorm::None => return Ok(z),
+                HiddenNorm::Rms => return z.broadcast_div(&(z.sqr()?.mean_keepdim(1)? + floor)?.sqrt()?),
+                HiddenNorm::Layer => 1,
+                HiddenNorm::Batch => 0,
+            };
+            let z = z.broadcast_sub(&z.mean_keepdim(along)?)?;
+            let n = z.broadcast_div(&(z.sqr()?.mean_keepdim(along)? + floor)?.sqrt()?)?;
+            n.broadcast_mul(self.variable(name, "gain"))?.broadcast_add(self.variable(name, "shift"))
+        }
+
+        /// Rows and bands shifted by every place of the kernel, weighted and added up, band by band.
+        fn convolved(&self, config: &FrontEndConfig, frames: &Tensor, norm: HiddenNorm) -> Plainly {
+            let (mut x, mut channels) = (frames.clone(), 1);
+            for (index, &filters) in config.channels.iter().enumerate() {
+                let name = format!("convolution{:02}", index + 1);
+                let (rows, bands) = (x.dim(0)? + 1 - config.kernel_frames, x.dim(1)? / channels);
+                let planes = x.reshape(((), bands, channels))?;
+                let beside = (config.kernel_bands - 1) / 2;
+                let planes = planes.pad_with_zeros(1, beside, config.kernel_bands)?;
+                let mut all = Vec::new();
+                for band in (0..bands).step_by(config.band_stride) {
+                    let seen = (0..config.kernel_frames).map(|frame| {
+                        let seen = planes.narrow(0, frame, rows)?.narrow(1, band, config.kernel_bands)?;
+                        seen.contiguous()?.reshape((rows, ()))
+                    });
+                    all.push(self.affine(&name, &Tensor::cat(&seen.collect::<candle_core::Result<Vec<_>>>()?, 1)?)?);
+                }
+                x = self.hidden((&name, norm), &Tensor::cat(&all, 1)?)?;
+                channels = filters;
+            }
+            Ok(x)
         }
 
         fn tdnn(&self, config: &TdnnConfig, frames: &Tensor) -> Plainly {
             let (step, sum) = (config.subsampling, config.dilations.iter().sum::<usize>());
             let rows = frames.dim(0)?.div_ceil(step) + 2 * sum;
-            let first = Self::spliced(frames, (&[0, 1, 2, 3, 4], 1), (2 + step * sum, rows * step))?;
-            let x = Self::relu_renorm(&self.affine("frames", &first)?)?;
-            let mut x = Self::relu_renorm(&self.affine("rows", &x.reshape((rows, ()))?)?)?;
+            let (around, norm) = (config.input_context_frames, config.normalisation);
+            let reach = config.front_end.as_ref().map_or((0, 0), |front_end| {
+                let reach = front_end.channels.len() * (front_end.kernel_frames - 1);
+                (front_end.channels.len() * ((front_end.kernel_frames - 1) / 2), reach)
+            });
+            let (left, padded) = (reach.0 + around + step * sum, rows * step + 2 * around + reach.1);
+            let mut x = Self::spliced(frames, (&[0], 1), (left, padded))?;
+            if let Some(front_end) = &config.front_end {
+                x = self.convolved(front_end, &x, norm)?;
+            }
+            x = if config.input_width > 0 {
+                let window: Vec<usize> = (0..=2 * around).collect();
+                let first = self.affine("frames", &Self::spliced(&x, (&window, 1), (0, rows * step))?)?;
+                let x = self.hidden(("frames", norm), &first)?;
+                self.affine("rows", &x.reshape((rows, ()))?)?
+            } else {
+                let window: Vec<usize> = (0..2 * around + step).collect();
+                self.affine("rows", &Self::spliced(&x, (&window, step), (0, rows))?)?
+            };
+            x = self.hidden(("rows", norm), &x)?;
             for (index, &dilation) in config.dilations.iter().enumerate() {
-                let name = format!("block{:02}", index + 1);
                 let rows = x.dim(0)? - 2 * dilation;
                 let inner = Self::spliced(&x, (&[0, dilation, 2 * dilation], 1), (0, rows))?;
-                let inner = Self::relu_renorm(&self.affine(&format!("{name}.narrow"), &inner)?)?;
+                if config.bottleneck == 0 {
+                    let name = format!("layer{:02}", index + 1);
+                    x = self.hidden((&name, norm), &self.affine(&name, &inner)?)?;
+                    continue;
+                }
+                let name = format!("block{:02}", index + 1);
+                let narrow = format!("{name}.narrow");
+                let inner = self.hidden((&narrow, norm), &self.affine(&narrow, &inner)?)?;
                 let inner = self.affine(&format!("{name}.wide"), &inner)?;
                 x = (x.narrow(0, dilation, rows)? + inner)?;
+            }
+            if let Some(stack) = &config.recurrent {
+                let both = ["forward", "backward"];
+                let directions = if stack.directions == Directions::Both { &both[..] } else { &both[..1] };
+                x = self.recurrent((stack.layers, directions), x)?;
             }
             self.affine("output", &x)
         }
@@ -336,7 +450,8 @@ mod tests {
             let window: Vec<usize> = (0..left + step + config.right_frames).collect();
             let mut x = Self::spliced(frames, (&window, step), (left, frames.dim(0)?.div_ceil(step)))?;
             for index in 0..config.widths.len() {
-                x = Self::relu_renorm(&self.affine(&format!("hidden{:02}", index + 1), &x)?)?;
+                let name = format!("hidden{:02}", index + 1);
+                x = self.hidden((&name, config.normalisation), &self.affine(&name, &x)?)?;
             }
             self.affine("output", &x)
         }
@@ -344,12 +459,16 @@ mod tests {
         fn lstm(&self, config: &LstmConfig, directions: &[&str], frames: &Tensor) -> Plainly {
             let (step, rows) = (config.subsampling, frames.dim(0)?.div_ceil(config.subsampling));
             let window: Vec<usize> = (0..step).collect();
-            let mut x = Self::spliced(frames, (&window, step), (0, rows))?;
-            for layer in 1..=config.layers {
+            let x = Self::spliced(frames, (&window, step), (0, rows))?;
+            self.affine("output", &self.recurrent((config.layers, directions), x)?)
+        }
+
+        fn recurrent(&self, (layers, directions): (usize, &[&str]), mut x: Tensor) -> Plainly {
+            for layer in 1..=layers {
                 let read = |direction: &&str| self.read(&format!("lstm{layer:02}.{direction}"), &x);
                 x = Tensor::cat(&directions.iter().map(read).collect::<candle_core::Result<Vec<_>>>()?, 1)?;
             }
-            self.affine("output", &x)
+            Ok(x)
         }
 
         /// One direction of one layer, row after row.
@@ -361,14 +480,17 @@ mod tests {
                 order.reverse();
             }
             let mut c = Tensor::zeros((1, width), candle_core::DType::F32, &Device::Cpu)?;
-            let (mut h, mut all) = (c.clone(), vec![c.clone(); rows]);
+            let projection = self.variables.get(&format!("{name}.projection"));
+            let projected = |h: Tensor| projection.map_or(Ok(h.clone()), |weight| h.matmul(weight));
+            let mut h = projected(c.clone())?;
+            let mut all = vec![h.clone(); rows];
             let sigmoid = |z: Tensor| (z.neg()?.exp()? + 1.0)?.recip();
             for row in order {
                 let z = self.affine(name, &Tensor::cat(&[&x.narrow(0, row, 1)?, &h], 1)?)?;
                 let gate = |gate: usize| z.narrow(1, gate * width, width);
                 let (i, f, g, o) = (sigmoid(gate(0)?)?, sigmoid(gate(1)?)?, gate(2)?.tanh()?, sigmoid(gate(3)?)?);
                 c = ((f * c)? + (i * g)?)?;
-                h = (o * c.tanh()?)?;
+                h = projected((o * c.tanh()?)?)?;
                 all[row] = h.clone();
             }
             Tensor::cat(&all, 0)
@@ -410,8 +532,10 @@ mod tests {
             let c: Vec<f32> = criterion.scores.iter().map(|_| random.normal()).collect();
             let loss = (scores * Tensor::new(c, &Device::Cpu).unwrap()).unwrap().sum_all().unwrap();
             let gradients = loss.backward().unwrap();
-            for ((name, variable), found) in plain.variables.iter().zip(&gradient) {
-                assert_near(name, found, gradients.get(variable).unwrap());
+            for (((name, variable), found), spec) in plain.variables.iter().zip(&gradient).zip(network.plan.specs()) {
+                if !spec.is_statistic() {
+                    assert_near(name, found, gradients.get(variable).unwrap());
+                }
             }
             assert_near("frames", by_frames[0].as_slice(), gradients.get(&frames).unwrap());
         }
@@ -420,7 +544,7 @@ mod tests {
     #[test]
     fn long_utterances_need_no_deep_stack() {
         let train = || {
-            let lstm = LstmConfig { layers: 2, width: 4, subsampling: 1, dropout: 0.1 };
+            let lstm = LstmConfig { layers: 2, width: 4, projection: 0, subsampling: 1, dropout: 0.1 };
             let network = network(&NetworkConfig::Bilstm(lstm));
             let mut random = Random::new(5);
             let long = Matrix::from_vec(5000, 4, (0..20_000).map(|_| random.normal()).collect()).unwrap();
@@ -459,10 +583,10 @@ mod tests {
 
     /// Rows whose sort is found, of 400, after some steps of training.
     fn rows_right(config: &NetworkConfig, place: usize) -> usize {
-        use crate::network::optimiser::{AdamW, StepOptions};
+        use crate::network::optimiser::{Optimiser, OptimiserConfig, StepOptions};
         let mut network = Network::new(config, (2, 2), &Random::new(1)).unwrap();
         let mut values = network.parameters.values();
-        let mut adam = AdamW::new(&values);
+        let mut adam = Optimiser::new(OptimiserConfig::default(), &values);
         for step in 0..150 {
             let gradient = network.gradient(&sorted(place, step), &mut Sorts, None).unwrap();
             adam.step(&mut values, &gradient, StepOptions { learning_rate: 0.02, weight_decay: 0.0, clip: 5.0 });
@@ -477,7 +601,7 @@ mod tests {
 
     #[test]
     fn what_is_said_once_is_remembered() {
-        let lstm = LstmConfig { layers: 1, width: 8, subsampling: 1, dropout: 0.0 };
+        let lstm = LstmConfig { layers: 1, width: 8, projection: 0, subsampling: 1, dropout: 0.0 };
         let (one_way, both_ways) = (NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm));
         assert!(rows_right(&one_way, 0) >= 390, "{}", rows_right(&one_way, 0));
         assert!(rows_right(&one_way, 19) < 300, "{}", rows_right(&one_way, 19));

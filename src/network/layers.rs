@@ -1,10 +1,14 @@
 //! The layers that networks are made of, forward and backward.
 //!
 //! Back-propagation is written by hand: each layer leaves what its backward needs in [`Saved`]. `plan` runs them one
-//! after another.
+//! after another; a file for each kind of layer has what it does.
 
-use super::gemm::{View, ViewMut, multiply_add};
-use super::kernels::{self, Affine, Mask};
+use super::buffers::Buffer;
+use super::connection::Connection;
+use super::convolution::Convolution;
+use super::hidden::{Activated, Block, Hidden};
+use super::init::Spec;
+use super::kernels::Mask;
 use super::recurrent::{Carry, Recurrent, Unrolled};
 use super::splice::{Segments, Splice};
 
@@ -15,138 +19,74 @@ pub(super) struct Dims {
     pub(super) pdfs: usize,
 }
 
-/// The weights of splice(x) W + b.
-#[derive(Debug, Clone)]
-pub(super) struct Connection {
-    pub(super) name: String,
-    pub(super) splice: Splice,
-    pub(super) inputs: usize,
-    pub(super) outputs: usize,
-    /// Rows of W after those for x: they are for the layer's own last output.
-    feedback: usize,
-    /// Standard deviation of the first weights.
-    deviation: f32,
-    /// The first bias.
-    bias: First,
-    /// Places of b and W among the parameters.
-    pub(super) places: [usize; 2],
+/// Rows of the utterances of a batch, laid one after another.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rows {
+    pub(super) values: Buffer,
+    pub(super) segments: Segments,
 }
 
-impl Connection {
-    /// A connection of that name and those numbers of values in a row of x and of the output.
-    pub(super) fn new(name: impl Into<String>, splice: Splice, (inputs, outputs): (usize, usize)) -> Self {
-        // He et al. 2015: what passes a rectifier keeps its variance when weights have the variance 2 / inputs.
-        let deviation = (2.0 / (splice.count() * inputs) as f32).sqrt();
-        Self { name: name.into(), splice, inputs, outputs, feedback: 0, deviation, bias: First::Zeros, places: [0; 2] }
-    }
+/// What has parameters.
+pub(super) trait Part {
+    /// Its parameters.
+    fn specs(&self) -> Vec<Spec>;
 
-    /// The connection to the gates of an LSTM layer of so many `cells`, from x and from its own last output: they begin with
-    /// about the variance of both. It forgets little at first (Gers et al. 2000; Jozefowicz et al. 2015).
-    pub(super) fn gates(name: String, splice: Splice, (inputs, cells): (usize, usize)) -> Self {
-        let deviation = 1.0 / ((splice.count() * inputs + cells) as f32).sqrt();
-        let bias = First::ForgetOnes;
-        Self { feedback: cells, deviation, bias, ..Self::new(name, splice, (inputs, 4 * cells)) }
-    }
-
-    /// The last connection, to scores, which nothing rectifies: they begin with about the variance of x.
-    pub(super) fn output(splice: Splice, (inputs, outputs): (usize, usize)) -> Self {
-        Self::new("output", splice, (inputs, outputs)).scaled(0.5f32.sqrt())
-    }
-
-    /// The same with smaller or larger first weights.
-    pub(super) fn scaled(self, factor: f32) -> Self {
-        Self { deviation: self.deviation * factor, ..self }
-    }
-
-    pub(super) fn specs(&self) -> [Spec; 2] {
-        let (name, deviation) = (&self.name, self.deviation);
-        let shape = vec![self.splice.count() * self.inputs + self.feedback, self.outputs];
-        let first = if deviation == 0.0 { First::Zeros } else { First::Normal { deviation } };
-        [
-            Spec { name: format!("{name}.bias"), shape: vec![self.outputs], first: self.bias },
-            Spec { name: format!("{name}.weight"), shape, first },
-        ]
-    }
-
-    fn on<'a>(&'a self, segments: &'a Segments) -> Affine<'a> {
-        Affine { splice: &self.splice, segments, inputs: self.inputs, outputs: self.outputs }
-    }
-
-    pub(super) fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows {
-        let [bias, weight] = self.places;
-        let y = self.on(&x.segments).forward(&x.values, values[weight], values[bias]);
-        Rows { values: y, segments: x.segments.after(&self.splice) }
-    }
-
-    /// Adds the gradients by W and b.
-    pub(super) fn differentiate(&self, x: &Rows, gradient: &[f32], sums: &mut [&mut [f32]]) {
-        let [bias, weight] = self.places;
-        let affine = self.on(&x.segments);
-        affine.weight_gradient(&x.values, gradient, sums[weight]);
-        affine.bias_gradient(gradient, sums[bias]);
-    }
-
-    /// Adds the gradient by x to `sum`.
-    pub(super) fn back(&self, values: &[&[f32]], (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
-        self.on(segments).input_gradient(values[self.places[1]], gradient, sum);
-    }
+    /// Their places among all parameters of the network, in the order of the specs; set when all are known.
+    fn places(&mut self) -> &mut [usize];
 }
 
-/// The part of W for the layer's own last output.
-impl Connection {
-    /// These rows `[feedback x outputs]`.
-    pub(super) fn feedback<'a>(&self, values: &[&'a [f32]]) -> &'a [f32] {
-        &values[self.places[1]][self.splice.count() * self.inputs * self.outputs..]
-    }
+/// Sums of products with weights, and a bias: what is linear in a layer.
+pub(super) trait Product: Part {
+    /// The input rows that an output row sees.
+    fn splice(&self) -> &Splice;
 
-    /// Adds the gradient by these rows, from what the layer's last output was at each row.
-    pub(super) fn differentiate_feedback(&self, before: &[f32], gradient: &[f32], sums: &mut [&mut [f32]]) {
-        let (rows, inputs, outputs) = (gradient.len() / self.outputs, self.feedback, self.outputs);
-        let sum = &mut sums[self.places[1]][self.splice.count() * self.inputs * outputs..];
-        let before = View::new(before, (rows, inputs), inputs);
-        let gradient = View::new(gradient, (rows, outputs), outputs);
-        multiply_add(ViewMut::new(sum, (inputs, outputs), outputs), before.transposed(), gradient);
-    }
+    /// The output of all rows of x.
+    fn forward(&self, values: &[&[f32]], x: &Rows) -> Rows;
+
+    /// Adds the gradients by weights and bias to `sums`, from that by the output.
+    fn differentiate(&self, x: &Rows, gradient: &[f32], sums: &mut [&mut [f32]]);
+
+    /// Adds the gradient by x to `sum`, from that by the output; `segments` are those of x.
+    fn back(&self, values: &[&[f32]], by_output: (&Segments, &[f32]), sum: &mut [f32]);
 }
 
 /// One layer.
 #[derive(Debug, Clone)]
 pub(super) enum Layer {
-    /// relu_renorm(splice(x) W + b).
-    Hidden(Connection),
-    /// x + relu_renorm(splice(x) W + b) W' + b', the splice being {-dilation, 0, dilation}.
-    Block { dilation: usize, narrow: Connection, wide: Connection },
+    /// norm(relu(splice(x) W + b)).
+    Hidden(Hidden<Connection>),
+    /// norm(relu(x * W + b)), over time and bands.
+    Convolution(Hidden<Convolution>),
+    /// x + hidden(x) W + b.
+    Block(Block),
     /// Long short-term memory.
     Recurrent(Recurrent),
     /// splice(x) W + b.
     Output(Connection),
 }
 
-/// A parameter tensor before it has values.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Spec {
-    pub(super) name: String,
-    pub(super) shape: Vec<usize>,
-    pub(super) first: First,
+/// What a forward is for.
+pub(super) enum Pass<'a> {
+    /// A gradient over whole utterances, some values of the output being dropped by the mask.
+    Train(Option<Mask>),
+    /// Scores alone, of rows that go on from where those that left the carry ended.
+    Infer(&'a mut Carry),
 }
 
-/// The first values of a parameter tensor.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum First {
-    Zeros,
-    /// Of the gates' bias: ones for the second quarter, the forget gates; else zeros.
-    ForgetOnes,
-    /// Normal numbers.
-    Normal {
-        deviation: f32,
-    },
-}
+impl Pass<'_> {
+    /// Drops values of a layer's output.
+    pub(super) fn drop(&self, values: &mut [f32]) {
+        if let Self::Train(Some(mask)) = self {
+            mask.apply(values);
+        }
+    }
 
-/// Rows of the utterances of a batch, laid one after another.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Rows {
-    pub(super) values: Vec<f32>,
-    pub(super) segments: Segments,
+    fn mask(self) -> Option<Mask> {
+        match self {
+            Self::Train(mask) => mask,
+            Self::Infer(_) => None,
+        }
+    }
 }
 
 /// What a layer's backward needs of its forward.
@@ -154,99 +94,13 @@ pub(super) struct Rows {
 pub(super) struct Saved {
     /// The layer's input.
     x: Rows,
-    /// Before rectifying.
-    affine: Vec<f32>,
-    /// After rectifying and dropping, inside a block.
-    inner: Rows,
     mask: Option<Mask>,
+    /// Of a hidden layer.
+    activated: Activated,
+    /// The output of the hidden layer inside a block.
+    inner: Rows,
     /// Each direction of a recurrent layer.
     unrolled: Vec<Unrolled>,
-}
-
-impl Layer {
-    pub(super) fn connections_mut(&mut self) -> Vec<&mut Connection> {
-        match self {
-            Self::Hidden(connection) | Self::Output(connection) => vec![connection],
-            Self::Block { narrow, wide, .. } => vec![narrow, wide],
-            Self::Recurrent(recurrent) => recurrent.directions.iter_mut().map(|(_, connection)| connection).collect(),
-        }
-    }
-
-    /// The input rows that an output row sees.
-    pub(super) fn splice(&self) -> &Splice {
-        match self {
-            Self::Hidden(connection) | Self::Output(connection) => &connection.splice,
-            Self::Block { narrow, .. } => &narrow.splice,
-            Self::Recurrent(recurrent) => &recurrent.directions[0].1.splice,
-        }
-    }
-
-    /// The output of all rows of x, some values of it dropped by the `mask`; what came before x is in `carry`.
-    pub(super) fn forward(
-        &self,
-        values: &[&[f32]],
-        x: Rows,
-        (mask, carry): (Option<Mask>, &mut Carry),
-    ) -> (Rows, Saved) {
-        match self {
-            Self::Hidden(connection) => {
-                let affine = connection.forward(values, &x);
-                let y = rectified(&affine, connection.outputs, mask.as_ref());
-                (y, Saved { x, affine: affine.values, mask, ..Saved::default() })
-            }
-            Self::Block { dilation, narrow, wide } => {
-                let affine = narrow.forward(values, &x);
-                let inner = rectified(&affine, narrow.outputs, mask.as_ref());
-                let mut y = wide.forward(values, &inner);
-                kernels::add_cropped(&mut y.values, &x.values, (&x.segments, *dilation, wide.outputs));
-                (y, Saved { x, affine: affine.values, inner, mask, ..Saved::default() })
-            }
-            Self::Recurrent(recurrent) => {
-                let (mut y, unrolled) = recurrent.forward(values, &x, carry);
-                mask.iter().for_each(|mask| mask.apply(&mut y.values));
-                (y, Saved { x, mask, unrolled, ..Saved::default() })
-            }
-            Self::Output(connection) => (connection.forward(values, &x), Saved { x, ..Saved::default() }),
-        }
-    }
-
-    /// Adds the gradients by the parameters to `sums` and gives the gradient by the input, unless that is unwanted.
-    pub(super) fn backward(
-        &self,
-        values: &[&[f32]],
-        (saved, mut gradient): (Saved, Vec<f32>),
-        (sums, by_input): (&mut [&mut [f32]], InputGradient),
-    ) -> Vec<f32> {
-        let Saved { x, affine, inner, mask, unrolled } = saved;
-        let mut by_x = vec![0.0; x.values.len()];
-        let connection = match self {
-            Self::Recurrent(recurrent) => {
-                mask.iter().for_each(|mask| mask.apply(&mut gradient));
-                let by_x_wanted = (by_input == InputGradient::Wanted).then_some(&mut by_x[..]);
-                recurrent.backward(values, (&x, unrolled, &gradient), (sums, by_x_wanted));
-                return by_x;
-            }
-            Self::Output(connection) => connection,
-            Self::Hidden(connection) => {
-                unrectify(&affine, &mut gradient, (connection.outputs, mask.as_ref()));
-                connection
-            }
-            Self::Block { dilation, narrow, wide } => {
-                kernels::add_uncropped(&mut by_x, &gradient, (&x.segments, *dilation, wide.outputs));
-                wide.differentiate(&inner, &gradient, sums);
-                let mut by_inner = vec![0.0; inner.values.len()];
-                wide.back(values, (&inner.segments, &gradient), &mut by_inner);
-                gradient = by_inner;
-                unrectify(&affine, &mut gradient, (narrow.outputs, mask.as_ref()));
-                narrow
-            }
-        };
-        connection.differentiate(&x, &gradient, sums);
-        if by_input == InputGradient::Wanted {
-            connection.back(values, (&x.segments, &gradient), &mut by_x);
-        }
-        by_x
-    }
 }
 
 /// Whether anybody asks for the gradient by a layer's input: seldom where that is the features.
@@ -256,15 +110,77 @@ pub(super) enum InputGradient {
     Unwanted,
 }
 
-/// relu_renorm of rows of `cols` values, then dropout.
-fn rectified(x: &Rows, cols: usize, mask: Option<&Mask>) -> Rows {
-    let mut values = kernels::relu_renorm(&x.values, cols);
-    mask.iter().for_each(|mask| mask.apply(&mut values));
-    Rows { values, segments: x.segments.clone() }
-}
+impl Layer {
+    pub(super) fn parts_mut(&mut self) -> Vec<&mut dyn Part> {
+        match self {
+            Self::Hidden(hidden) => hidden.parts_mut().into(),
+            Self::Convolution(hidden) => hidden.parts_mut().into(),
+            Self::Block(block) => block.parts_mut(),
+            Self::Recurrent(recurrent) => recurrent.parts_mut(),
+            Self::Output(connection) => vec![connection],
+        }
+    }
 
-/// The backward of [`rectified`], in place.
-fn unrectify(affine: &[f32], gradient: &mut [f32], (cols, mask): (usize, Option<&Mask>)) {
-    mask.iter().for_each(|mask| mask.apply(gradient));
-    kernels::relu_renorm_gradient(affine, gradient, cols);
+    /// The input rows that an output row sees.
+    pub(super) fn splice(&self) -> &Splice {
+        match self {
+            Self::Hidden(hidden) => hidden.product.splice(),
+            Self::Convolution(hidden) => hidden.product.splice(),
+            Self::Block(block) => block.narrow.product.splice(),
+            Self::Recurrent(recurrent) => recurrent.splice(),
+            Self::Output(connection) => &connection.splice,
+        }
+    }
+
+    /// The output of all rows of x.
+    pub(super) fn forward(&self, values: &[&[f32]], x: Rows, mut pass: Pass<'_>) -> (Rows, Saved) {
+        let mut saved = Saved::default();
+        let y = match self {
+            Self::Hidden(hidden) => hidden.forward(values, &x, (&pass, &mut saved.activated)),
+            Self::Convolution(hidden) => hidden.forward(values, &x, (&pass, &mut saved.activated)),
+            Self::Block(block) => {
+                saved.inner = block.narrow.forward(values, &x, (&pass, &mut saved.activated));
+                block.widened(values, &x, &saved.inner)
+            }
+            Self::Recurrent(recurrent) => {
+                let mut start = Carry::default();
+                let carry = if let Pass::Infer(carry) = &mut pass { carry } else { &mut start };
+                let (mut y, unrolled) = recurrent.forward(values, &x, carry);
+                pass.drop(&mut y.values);
+                saved.unrolled = unrolled;
+                y
+            }
+            Self::Output(connection) => return (connection.forward(values, &x), Saved { x, ..saved }),
+        };
+        (y, Saved { x, mask: pass.mask(), ..saved })
+    }
+
+    /// Adds the gradients by the parameters to `sums` and gives the gradient by the input, unless that is unwanted.
+    pub(super) fn backward(
+        &self,
+        values: &[&[f32]],
+        (saved, mut gradient): (Saved, Buffer),
+        (sums, by_input): (&mut [&mut [f32]], InputGradient),
+    ) -> Buffer {
+        let Saved { x, mask, activated, inner, unrolled } = saved;
+        let mut by_x = Buffer::zeros(x.values.len());
+        if let Self::Block(block) = self {
+            gradient = block.unwidened(values, (&x, &inner, &gradient), (sums, &mut by_x));
+        }
+        mask.iter().for_each(|mask| mask.apply(&mut gradient));
+        let wanted = (by_input == InputGradient::Wanted).then_some(&mut by_x[..]);
+        match self {
+            Self::Hidden(hidden) => hidden.backward(values, (&x, &activated, gradient), (sums, wanted)),
+            Self::Convolution(hidden) => hidden.backward(values, (&x, &activated, gradient), (sums, wanted)),
+            Self::Block(block) => block.narrow.backward(values, (&x, &activated, gradient), (sums, wanted)),
+            Self::Recurrent(recurrent) => recurrent.backward(values, (&x, unrolled, &gradient), (sums, wanted)),
+            Self::Output(connection) => {
+                connection.differentiate(&x, &gradient, sums);
+                if let Some(by_x) = wanted {
+                    connection.back(values, (&x.segments, &gradient), by_x);
+                }
+            }
+        }
+        by_x
+    }
 }

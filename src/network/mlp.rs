@@ -3,12 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{FRAMES, SUBSAMPLING, WIDTH, check_dropout, within};
-use super::layers::{Connection, Dims, Layer};
+use super::connection::Connection;
+use super::hidden::Hidden;
+use super::layers::{Dims, Layer};
+use super::normalise::HiddenNorm;
 use super::plan::Plan;
 use super::splice::Splice;
 use crate::Result;
 
-/// Spliced frames, hidden relu-renorm layers, log-softmax.
+/// Spliced frames, hidden layers, log-softmax.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MlpConfig {
@@ -20,13 +23,22 @@ pub struct MlpConfig {
     pub widths: Vec<usize>,
     /// Feature frames in an output row.
     pub subsampling: usize,
+    /// What the hidden layers are normalised by.
+    pub normalisation: HiddenNorm,
     /// Share of the hidden values dropped in training.
     pub dropout: f32,
 }
 
 impl Default for MlpConfig {
     fn default() -> Self {
-        Self { left_frames: 7, right_frames: 7, widths: vec![512; 4], subsampling: 1, dropout: 0.1 }
+        Self {
+            left_frames: 7,
+            right_frames: 7,
+            widths: vec![512; 4],
+            subsampling: 1,
+            normalisation: HiddenNorm::Rms,
+            dropout: 0.1,
+        }
     }
 }
 
@@ -48,7 +60,7 @@ impl MlpConfig {
         let mut layers = Vec::new();
         for (index, &outputs) in self.widths.iter().enumerate() {
             let name = format!("hidden{:02}", index + 1);
-            layers.push(Layer::Hidden(Connection::new(name, splice, (inputs, outputs))));
+            layers.push(Layer::Hidden(Hidden::new(name, splice, ((inputs, outputs), self.normalisation))));
             (splice, inputs) = (Splice::none(), outputs);
         }
         let output = Connection::output(splice, (inputs, dims.pdfs));

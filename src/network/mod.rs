@@ -4,29 +4,43 @@
 //! [`LogPosteriors`] `[ceil(T / subsampling) x P]`, the same whatever the blocks were. Training asks a [`Network`] for the
 //! gradient of any criterion on its scores; `learn::neural` turns gradients into steps.
 
+mod affine;
+mod buffers;
+mod cells;
 mod config;
+mod connection;
+mod convolution;
+mod front_end;
 mod gemm;
 mod gradient;
+mod hidden;
 mod init;
 mod kernels;
 mod layers;
 mod lstm;
 mod mlp;
+mod normalise;
 mod operation;
 pub mod optimiser;
 mod params;
 mod plan;
+mod reader;
 mod recurrent;
 mod splice;
+mod stack;
 mod stream;
 mod tdnn;
+mod timeline;
 
 pub use config::NetworkConfig;
+pub use front_end::FrontEndConfig;
 pub use gradient::Criterion;
 pub(crate) use kernels::{Mask, log_softmax};
 pub use lstm::LstmConfig;
 pub use mlp::MlpConfig;
+pub use normalise::HiddenNorm;
 pub use params::NamedTensor;
+pub use stack::{Directions, StackConfig};
 pub use stream::StreamState;
 pub use tdnn::TdnnConfig;
 
@@ -36,7 +50,8 @@ use crate::emission::LogPosteriors;
 use crate::matrix::Matrix;
 use crate::random::Random;
 use crate::{Error, Result};
-use layers::{Dims, Spec};
+use init::Spec;
+use layers::Dims;
 use params::Parameters;
 use plan::Plan;
 use recurrent::Direction;
@@ -149,6 +164,20 @@ impl Network {
         self.parameters.set(values)
     }
 
+    /// Moves the running statistics among `values`, all parameters in the order of [`Network::parts`], by what the sum of gradients
+    /// says of them, and takes that out of it: what stays empty there is nothing for an optimiser to move by.
+    ///
+    /// ```text
+    /// s = s - 0.03 d      d, from each gradient: the running statistic less the one observed
+    /// ```
+    pub fn settle(&self, values: &mut [Vec<f32>], gradient: &mut [Vec<f32>]) {
+        let tensors = values.iter_mut().zip(gradient).zip(self.plan.specs());
+        for ((values, gradient), _) in tensors.filter(|(_, spec)| spec.is_statistic()) {
+            let above = std::mem::take(gradient);
+            values.iter_mut().zip(above).for_each(|(value, above)| *value -= normalise::STATISTICS_RATE * above);
+        }
+    }
+
     /// Output rows that an utterance of `frames` frames gets.
     pub fn rows_out(&self, frames: usize) -> usize {
         frames.div_ceil(self.plan.subsampling())
@@ -193,7 +222,7 @@ fn refused(error: candle_core::Error) -> Error {
 mod tests {
     use super::*;
 
-    fn small() -> [NetworkConfig; 6] {
+    fn small() -> Vec<NetworkConfig> {
         let tdnn = TdnnConfig {
             input_width: 7,
             width: 8,
@@ -204,11 +233,21 @@ mod tests {
         };
         let mlp =
             MlpConfig { left_frames: 3, right_frames: 1, widths: vec![9, 8], dropout: 0.0, ..MlpConfig::default() };
-        let halved = MlpConfig { subsampling: 2, ..mlp.clone() };
+        let halved = MlpConfig { subsampling: 2, normalisation: HiddenNorm::Layer, ..mlp.clone() };
         let linear = MlpConfig { widths: vec![], ..mlp.clone() };
-        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 2, dropout: 0.0 };
-        [
+        let plain = TdnnConfig { bottleneck: 0, subsampling: 2, ..tdnn.clone() };
+        let lstm = LstmConfig { layers: 2, width: 7, projection: 0, subsampling: 2, dropout: 0.0 };
+        let front_end = FrontEndConfig { channels: vec![3, 2], kernel_bands: 4, ..FrontEndConfig::default() };
+        let convolved = TdnnConfig { front_end: Some(front_end), normalisation: HiddenNorm::Batch, ..tdnn.clone() };
+        let stack = |directions| StackConfig { layers: 2, width: 5, projection: 4, directions };
+        let stacked = |directions| TdnnConfig { recurrent: Some(stack(directions)), ..convolved.clone() };
+        vec![
             NetworkConfig::Tdnn(tdnn),
+            NetworkConfig::Tdnn(TdnnConfig { input_width: 0, ..plain.clone() }),
+            NetworkConfig::Tdnn(plain),
+            NetworkConfig::Tdnn(stacked(Directions::Forward)),
+            NetworkConfig::Tdnn(stacked(Directions::Both)),
+            NetworkConfig::Tdnn(convolved),
             NetworkConfig::Mlp(mlp),
             NetworkConfig::Mlp(halved),
             NetworkConfig::Mlp(linear),
@@ -311,8 +350,9 @@ mod tests {
             let refused = |parts| Network::load(&config, (5, 6), parts).unwrap_err().to_string();
             assert!(refused(parts[1..].to_vec()).contains(&parts[0].0));
             let mut turned = parts.clone();
-            turned[1].1.reverse();
-            assert!(refused(turned).contains(&format!("the tensor {} has shape", parts[1].0)));
+            let weight = parts.iter().position(|part| part.1.len() == 2).unwrap();
+            turned[weight].1.reverse();
+            assert!(refused(turned).contains(&format!("the tensor {} has shape", parts[weight].0)));
             let mut broken = parts.clone();
             broken[0].2[0] = f32::NAN;
             assert!(refused(broken).contains("not a finite number"));
@@ -324,7 +364,7 @@ mod tests {
 
     #[test]
     fn parameters_have_their_names_and_first_values() {
-        let lstm = LstmConfig { layers: 2, width: 7, subsampling: 2, dropout: 0.0 };
+        let lstm = LstmConfig { layers: 2, width: 7, projection: 0, subsampling: 2, dropout: 0.0 };
         let parts = Network::new(&NetworkConfig::Bilstm(lstm), (5, 6), &Random::new(1)).unwrap().parts();
         let shapes: Vec<(&str, &[usize])> = parts.iter().map(|part| (part.0.as_str(), part.1.as_slice())).collect();
         let one_of = |layer: usize, direction: usize, inputs: usize| {

@@ -1,15 +1,15 @@
 //! The network as one candle operation, whose backward is the layers' own.
 //!
 //! In: frames `[rows x D]` and all parameters `[N]`. Out: scores `[rows x P]`, on candle's tape, so that any loss written with
-//! candle can stand on top. One operation and not one for each layer: candle adds up the gradients of each operation in a pool
-//! of its own, which took more than half of the time when every layer was one.
+//! candle can stand on top. One operation and not one for each layer, and the gradient by the parameters goes around the tape:
+//! candle adds up the gradients of each operation in a pool of its own, at the price of several copies.
 
 use std::sync::{Arc, Mutex};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, Tensor};
 
 use super::layers::{InputGradient, Rows, Saved};
-use super::params::{cut, cut_mut};
+use super::params::cut;
 use super::plan::Plan;
 use super::splice::Segments;
 use crate::random::Random;
@@ -22,14 +22,30 @@ pub(super) struct NetworkOp {
     dropout: Option<Random>,
     /// What the backward needs of the forward.
     tape: Mutex<Option<Vec<Saved>>>,
+    by_parameters: ByParameters,
 }
+
+/// Takes the gradient by each parameter when the backward runs.
+pub(super) type ByParameters = Arc<Mutex<Vec<Vec<f32>>>>;
 
 impl NetworkOp {
     /// An operation over utterances of so many padded frames, whose parameters have these `lengths`. Hidden values are dropped
     /// as `dropout` draws them.
     pub(super) fn new(plan: &Arc<Plan>, (lengths, segments): (&[usize], Segments), dropout: Option<&Random>) -> Self {
         let (plan, lengths) = (Arc::clone(plan), lengths.to_vec());
-        Self { plan, lengths, segments, dropout: dropout.cloned(), tape: Mutex::new(None) }
+        Self {
+            plan,
+            lengths,
+            segments,
+            dropout: dropout.cloned(),
+            tape: Mutex::new(None),
+            by_parameters: Arc::default(),
+        }
+    }
+
+    /// Where the gradient by each parameter will be after the backward.
+    pub(super) fn by_parameters(&self) -> ByParameters {
+        Arc::clone(&self.by_parameters)
     }
 }
 
@@ -45,12 +61,12 @@ impl CustomOp2 for NetworkOp {
         parameters: &CpuStorage,
         parameters_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let rows = Rows { values: slice(frames, frames_layout)?.to_vec(), segments: self.segments.clone() };
+        let rows = Rows { values: slice(frames, frames_layout)?.to_vec().into(), segments: self.segments.clone() };
         let parameters = cut(slice(parameters, parameters_layout)?, &self.lengths);
         let (scores, saved) = self.plan.forward(&parameters, rows, self.dropout.as_ref());
         *self.tape.lock().map_err(|_| poisoned())? = Some(saved);
         let shape = Shape::from((scores.segments.rows(), scores.values.len() / scores.segments.rows().max(1)));
-        Ok((CpuStorage::F32(scores.values), shape))
+        Ok((CpuStorage::F32(scores.values.into_vec()), shape))
     }
 
     fn bwd(
@@ -65,17 +81,18 @@ impl CustomOp2 for NetworkOp {
         };
         let gradient = with_values(&gradient.contiguous()?, |gradient| Ok(gradient.to_vec()))?;
         let wanted = if frames.is_variable() { InputGradient::Wanted } else { InputGradient::Unwanted };
-        let mut sums = vec![0.0; parameters.elem_count()];
+        let mut sums: Vec<Vec<f32>> = self.lengths.iter().map(|&length| vec![0.0; length]).collect();
         let by_frames = with_values(parameters, |flat| {
-            let (values, mut sums) = (cut(flat, &self.lengths), cut_mut(&mut sums, &self.lengths));
-            Ok(self.plan.backward(&values, (saved, gradient), (&mut sums, wanted)))
+            let (values, mut sums) =
+                (cut(flat, &self.lengths), sums.iter_mut().map(|sum| &mut sum[..]).collect::<Vec<_>>());
+            Ok(self.plan.backward(&values, (saved, gradient.into()), (&mut sums, wanted)).into_vec())
         })?;
-        let like = |values, tensor: &Tensor| Tensor::from_vec(values, tensor.shape(), tensor.device());
+        *self.by_parameters.lock().map_err(|_| poisoned())? = sums;
         let by_frames = match wanted {
-            InputGradient::Wanted => Some(like(by_frames, frames)?),
+            InputGradient::Wanted => Some(Tensor::from_vec(by_frames, frames.shape(), frames.device())?),
             InputGradient::Unwanted => None,
         };
-        Ok((by_frames, Some(like(sums, parameters)?)))
+        Ok((by_frames, None))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Tensor, Var};
 
-use super::layers::Spec;
+use super::init::Spec;
 use super::operation::with_values;
 use super::refused;
 use crate::{Error, Result};
@@ -69,17 +69,6 @@ pub(super) fn cut<'a>(flat: &'a [f32], lengths: &[usize]) -> Vec<&'a [f32]> {
     let mut rest = flat;
     let mut next = |&length: &usize| {
         let (values, after) = rest.split_at(length);
-        rest = after;
-        values
-    };
-    lengths.iter().map(&mut next).collect()
-}
-
-/// The same to change.
-pub(super) fn cut_mut<'a>(flat: &'a mut [f32], lengths: &[usize]) -> Vec<&'a mut [f32]> {
-    let mut rest = flat;
-    let mut next = |&length: &usize| {
-        let (values, after) = std::mem::take(&mut rest).split_at_mut(length);
         rest = after;
         values
     };

@@ -1,7 +1,9 @@
 //! Layers in order, from padded frames to scores and back. `operation` makes a candle operation of the whole.
 
+use super::buffers::Buffer;
+use super::init::Spec;
 use super::kernels::Mask;
-use super::layers::{Connection, InputGradient, Layer, Rows, Saved, Spec};
+use super::layers::{InputGradient, Layer, Part, Pass, Rows, Saved};
 use super::recurrent::Carry;
 use crate::random::Random;
 
@@ -19,13 +21,15 @@ pub(super) struct Plan {
 impl Plan {
     /// These layers, which see `left` frames before those that an output row stands for.
     pub(super) fn new(mut layers: Vec<Layer>, left: usize, dropout: f32) -> Self {
-        let mut connections: Vec<&mut Connection> = layers.iter_mut().flat_map(Layer::connections_mut).collect();
-        let mut specs: Vec<Spec> = connections.iter().flat_map(|connection| connection.specs()).collect();
+        let mut parts: Vec<&mut dyn Part> = layers.iter_mut().flat_map(Layer::parts_mut).collect();
+        let mut specs: Vec<Spec> = parts.iter().flat_map(|part| part.specs()).collect();
         specs.sort_by(|a, b| a.name.cmp(&b.name));
-        let place =
-            |name: &str| specs.iter().position(|spec| spec.name == name).expect("each name has its specification");
-        for connection in &mut connections {
-            connection.places = connection.specs().map(|spec| place(&spec.name));
+        let place = |spec: &Spec| {
+            specs.iter().position(|other| other.name == spec.name).expect("each name has its specification")
+        };
+        for part in &mut parts {
+            let found: Vec<usize> = part.specs().iter().map(place).collect();
+            part.places().copy_from_slice(&found);
         }
         Self { layers, specs, left, dropout }
     }
@@ -69,7 +73,7 @@ impl Plan {
     /// The frames go on from where those that left the `carries` ended.
     pub(super) fn infer(&self, values: &[&[f32]], frames: Rows, carries: &mut [Carry]) -> Rows {
         let layers = self.layers.iter().zip(carries);
-        layers.fold(frames, |x, (layer, carry)| layer.forward(values, x, (None, carry)).0)
+        layers.fold(frames, |x, (layer, carry)| layer.forward(values, x, Pass::Infer(carry)).0)
     }
 
     /// The scores of whole utterances as of [`Plan::infer`], and what the backward needs. With `dropout`, hidden values are
@@ -80,7 +84,7 @@ impl Plan {
         for (index, layer) in self.layers.iter().enumerate() {
             let random = dropout.filter(|_| self.dropout > 0.0).map(|random| random.fork(index as u64));
             let mask = random.map(|random| Mask::new(self.dropout, random));
-            let (y, saved) = layer.forward(values, x, (mask, &mut Carry::default()));
+            let (y, saved) = layer.forward(values, x, Pass::Train(mask));
             tape.push(saved);
             x = y;
         }
@@ -92,9 +96,9 @@ impl Plan {
     pub(super) fn backward(
         &self,
         values: &[&[f32]],
-        (tape, gradient): (Vec<Saved>, Vec<f32>),
+        (tape, gradient): (Vec<Saved>, Buffer),
         (sums, by_frames): (&mut [&mut [f32]], InputGradient),
-    ) -> Vec<f32> {
+    ) -> Buffer {
         let mut gradient = gradient;
         for (index, (layer, saved)) in self.layers.iter().zip(tape).enumerate().rev() {
             let by_input = if index == 0 { by_frames } else { InputGradient::Wanted };

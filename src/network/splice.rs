@@ -49,14 +49,14 @@ impl Splice {
         rows.checked_sub(self.span() + 1).map_or(0, |rest| rest / self.stride + 1)
     }
 
-    /// Whether `rows` input rows fall into splices that lie one after another, none over and none shared.
-    pub(super) fn tiles(&self, rows: usize) -> bool {
-        self.span() + 1 == self.stride && rows.is_multiple_of(self.stride)
-    }
-
     /// The offsets one by one, each as (place among the offsets, offset, 1).
     pub(super) fn singles(&self) -> impl Iterator<Item = Run> {
         self.offsets.iter().enumerate().map(|(place, &offset)| Run { place, offset, count: 1 })
+    }
+
+    /// The offsets as runs that no two output rows share a row of: all of them in one where they can be.
+    pub(super) fn parts_apart(&self) -> Vec<Run> {
+        if self.stride > self.span() { self.runs() } else { self.singles().collect() }
     }
 
     /// The offsets as runs of neighbours: a run is one plain matrix with overlapping rows.
@@ -126,9 +126,10 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_share_no_row_tile() {
-        assert!(Splice::none().tiles(7) && Splice::window(3, 3).tiles(6));
-        assert!(!Splice::window(3, 3).tiles(7) && !Splice::window(3, 1).tiles(6) && !Splice::triple(1).tiles(6));
+    fn windows_that_share_no_row_stay_whole() {
+        let count = |splice: Splice| splice.parts_apart().len();
+        assert_eq!((count(Splice::none()), count(Splice::window(3, 3)), count(Splice::window(2, 3))), (1, 1, 1));
+        assert_eq!((count(Splice::window(3, 2)), count(Splice::triple(1))), (3, 3));
     }
 
     #[test]

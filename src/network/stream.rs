@@ -116,9 +116,9 @@ impl Network {
         for first in (0..rows).step_by(block_rows) {
             let frames = (block_rows.min(rows - first) - 1) * step + span + 1;
             let values = state.frames.as_slice()[first * step * cols..][..frames * cols].to_vec();
-            let block = Rows { values, segments: Segments::new([frames]) };
+            let block = Rows { values: values.into(), segments: Segments::new([frames]) };
             let infer = |parameters: &[&[f32]]| self.plan.infer(parameters, block, &mut state.carries);
-            scores.extend(self.parameters.with(infer)?.values);
+            scores.extend_from_slice(&self.parameters.with(infer)?.values);
         }
         kernels::log_softmax(&mut scores, self.dims.pdfs);
         state.frames.drop_front(rows * step);

@@ -183,7 +183,7 @@ impl Tagger {
         let scores = match learner.source {
             Source::Linear => linear(&unpack, tags.spec()).map_err(say)?,
             #[cfg(feature = "neural")]
-            _ => Scores::Network(NetworkScores::unpack(&unpack, (&about, tags.spec().pdfs()))?),
+            _ => Scores::Network(Box::new(NetworkScores::unpack(&unpack, (&about, tags.spec().pdfs()))?)),
             #[cfg(not(feature = "neural"))]
             _ => return Err(format!("is a tagger by {learner}, and this senone was built without networks")),
         };

@@ -28,7 +28,7 @@ pub enum Scores {
     },
     /// A network over embedded features.
     #[cfg(feature = "neural")]
-    Network(NetworkScores),
+    Network(Box<NetworkScores>),
 }
 
 impl Scores {

@@ -12,7 +12,7 @@ use super::{FeatureMap, TagSet, Template};
 use crate::data::Sequence;
 use crate::dp::{Plan, PlanOptions};
 use crate::emission::{SparseFrames, SparseScorer};
-use crate::graph::{Graph, TransitionRole, Weights};
+use crate::graph::{Context, Graph, TransitionRole, Weights};
 use crate::learn::counting::{TransitionRows, hmm};
 use crate::learn::gradient::{BatchConfig, Goal, Progress, StochasticConfig};
 use crate::learn::lbfgs::Stop;
@@ -174,7 +174,8 @@ impl Set<'_> {
     fn example(&self, sequence: &Sequence, frames: Result<SparseFrames>) -> Result<Example<SparseFrames>> {
         let input = frames?;
         let symbols = self.tags.encode(sequence)?;
-        let labels: Vec<PdfId> = symbols.into_iter().map(|symbol| self.tags.spec().pdf(symbol, 0)).collect();
+        let labels: Vec<PdfId> =
+            symbols.into_iter().map(|symbol| self.tags.spec().pdf(symbol, 0, Context::default())).collect();
         let path = path_of(self.neutral, &labels)?;
         Ok(Example { name: format!("sequence {} (line {})", sequence.number(), sequence.line(0)), input, path })
     }

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::context::contexts;
 use super::corpus::Corpus;
+use super::transcripts::Words;
 use super::{Event, Progress};
 use crate::alignment::{Alignment, Segment, Tier};
 use crate::dp::SegmentSpan;
 use crate::formats::ctm::{self, TimedLabel};
 use crate::formats::{self, Format};
-use crate::graph::{GraphSpec, TransitionRole};
+use crate::graph::{Context, ContextKind, GraphSpec, TransitionRole};
 use crate::search::phone_tier;
 use crate::symbols::{PdfId, SymbolId, TransitionId};
 use crate::timing::FrameTiming;
@@ -156,30 +158,43 @@ fn symbol(spec: &GraphSpec, name: &str) -> Result<SymbolId> {
     spec.symbols().get(name).ok_or_else(|| Error::Transcript { reason: reason() })
 }
 
-/// The pdf of every search frame, `[T]`: the phone at the frame's middle; a phone of several states is cut evenly.
+/// A state of a symbol, counted from 0, among its neighbours.
+pub(super) type Placed = (SymbolId, usize, Context);
+
+/// The state of every search frame, `[T]`: the phone at the frame's middle; a phone of several states is cut evenly. Its
+/// neighbours are those that `kind` looks at.
 ///
 /// # Errors
-/// [`Error::Transcript`] naming a phone that `spec` lacks.
-pub fn targets(tier: &Tier, spec: &GraphSpec, timing: FrameTiming, frames: usize) -> Result<Vec<PdfId>> {
-    let mut targets = Vec::with_capacity(frames);
-    let mut segments = tier.segments.iter().peekable();
+/// [`Error::Transcript`] naming a phone that `spec` lacks, and as [`contexts`].
+pub(super) fn states(
+    (tier, words): (&Tier, &Words),
+    (spec, kind): (&GraphSpec, Option<ContextKind>),
+    (timing, frames): (FrameTiming, usize),
+) -> Result<Vec<Placed>> {
+    let symbols = tier.segments.iter().map(|segment| symbol(spec, &segment.label)).collect::<Result<Vec<_>>>()?;
+    let contexts = contexts(&symbols, words, (spec, kind))?;
+    let mut states = Vec::with_capacity(frames);
+    let mut current = 0;
     for frame in 0..frames {
         let middle = timing.start_sample(frame) + timing.search_shift() / 2;
-        let mut current = None;
-        while let Some(segment) = segments.peek() {
-            current = Some(*segment);
-            if middle < segment.end {
-                break;
-            }
-            segments.next();
+        while current + 1 < symbols.len() && middle >= tier.segments[current].end {
+            current += 1;
         }
-        let Some(segment) = current.or(tier.segments.last()) else { break };
-        let symbol = symbol(spec, &segment.label)?;
-        let states = spec.topology(symbol).states() as u64;
-        let inside = middle.saturating_sub(segment.start) * states / (segment.end - segment.start).max(1);
-        targets.push(spec.pdf(symbol, inside.min(states - 1) as usize));
+        let (Some(segment), Some(&symbol)) = (tier.segments.get(current), symbols.get(current)) else { break };
+        let count = spec.topology(symbol).states() as u64;
+        let inside = middle.saturating_sub(segment.start) * count / (segment.end - segment.start).max(1);
+        states.push((symbol, inside.min(count - 1) as usize, contexts[current]));
     }
-    Ok(targets)
+    Ok(states)
+}
+
+/// The pdf of every search frame, `[T]`, of what was said in `words`; see [`Alignments`].
+///
+/// # Errors
+/// [`Error::Transcript`] naming a phone that `spec` lacks, or when states are tied by words that the alignment does not say.
+pub fn targets(said: (&Tier, &Words), spec: &GraphSpec, grid: (FrameTiming, usize)) -> Result<Vec<PdfId>> {
+    let states = states(said, (spec, spec.units().kind()), grid)?;
+    Ok(states.into_iter().map(|(symbol, state, context)| spec.pdf(symbol, state, context)).collect())
 }
 
 #[cfg(test)]
@@ -220,14 +235,15 @@ self_loop = 0.5
     fn each_frame_has_the_pdf_at_its_middle() {
         let spec = GraphSpec::parse(GRAPH).unwrap();
         let tier = tier(&[("a", 0, 40), ("b", 40, 75)]);
-        let found: Vec<u32> = targets(&tier, &spec, timing(), 8).unwrap().iter().map(|pdf| pdf.0).collect();
+        let found: Vec<u32> =
+            targets((&tier, &vec![]), &spec, (timing(), 8)).unwrap().iter().map(|pdf| pdf.0).collect();
         assert_eq!(found, [0, 0, 1, 1, 2, 2, 3, 3]);
     }
 
     #[test]
     fn a_phone_that_the_graph_lacks_is_named() {
         let spec = GraphSpec::parse(GRAPH).unwrap();
-        let error = targets(&tier(&[("zz", 0, 40)]), &spec, timing(), 4).unwrap_err();
+        let error = targets((&tier(&[("zz", 0, 40)]), &vec![]), &spec, (timing(), 4)).unwrap_err();
         assert!(error.to_string().contains("\"zz\""), "{error}");
     }
 

@@ -11,6 +11,7 @@ use crate::graph::ngram::{NgramOptions, Smoothing};
 use crate::learn::criterion::{CostUnit, Criterion, HammingCost};
 use crate::learn::gmm::GmmConfig;
 use crate::learn::neural::TrainerConfig;
+use crate::learn::tree::TreeConfig;
 use crate::network::NetworkConfig;
 use crate::{Error, Result, settings};
 
@@ -34,6 +35,9 @@ pub struct TrainConfig {
     pub filler: Option<String>,
     /// The flat start; not needed where training starts from a model.
     pub gmm: Option<GmmStage>,
+    /// States tied across contexts, of the Gaussian model and of the network; without it a phone is the same among all neighbours,
+    /// which is better where data is small.
+    pub context: Option<TreeConfig>,
     /// Features of the network.
     #[serde(default)]
     pub features: FeatureConfig,
@@ -209,6 +213,9 @@ pub struct GmmStage {
     /// EM and mixtures.
     #[serde(default)]
     pub training: GmmConfig,
+    /// Whether the phone error of each Gaussian model on the development set is told: takes minutes, and needs that set.
+    #[serde(default)]
+    pub report: bool,
 }
 
 /// A phone n-gram that weighs the graph: of the phones that the training utterances were aligned to, mixed with what text says.
@@ -223,7 +230,7 @@ pub struct NgramConfig {
     pub min_history_count: u64,
     /// Most histories, those that matter most; each costs the graph as many arcs as there are phones.
     pub max_histories: Option<usize>,
-    /// Texts of words, whose phones the lexicon tells.
+    /// Texts of words, whose phones the lexicon tells; without one, of phones.
     pub text: Vec<TextConfig>,
 }
 
@@ -295,6 +302,9 @@ impl TrainConfig {
         self.check_grid()?;
         if let Some(gmm) = &self.gmm {
             self.check_gmm(gmm)?;
+        }
+        if let Some(context) = &self.context {
+            context.check().map_err(|error| Error::Other(format!("[context] {error}")))?;
         }
         self.network.check()?;
         self.pass.iter().try_for_each(TrainerConfig::check)?;

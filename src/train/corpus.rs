@@ -7,12 +7,12 @@ use rayon::prelude::*;
 
 use super::config::TrainConfig;
 use super::sets;
+use super::store::{self, Again, Heard, Role, Source};
 use super::transcripts::{Transcriber, Words};
 use super::{Event, Progress};
-use crate::audio::{Audio, read_clips};
 use crate::bundle::Bundle;
 use crate::data::manifest::Utterance;
-use crate::features::{FeatureConfig, Moments, Normalisation, extract, normalise};
+use crate::features::{FeatureConfig, Moments, Normalisation, normalise};
 use crate::graph::lexicon::Lexicon;
 use crate::matrix::Matrix;
 use crate::{Error, Result};
@@ -35,6 +35,8 @@ pub struct Example {
     pub frames: Matrix,
     /// Length of the audio in samples.
     pub samples: u64,
+    /// The recording, where training changes it.
+    pub again: Option<Again>,
 }
 
 /// What training and tuning see.
@@ -61,6 +63,12 @@ struct Wanted {
     words: Words,
 }
 
+impl Wanted {
+    fn source(&self, role: Role) -> Source<'_> {
+        Source { name: &self.utterance.name, clip: &self.utterance.audio, role }
+    }
+}
+
 impl Corpus {
     /// Reads everything that `config` names, normalised as for the model that training starts from, if there is one. Utterances that cannot be used are reported through `progress` and left out.
     /// The development utterances are listed in `work/development.tsv`.
@@ -82,20 +90,17 @@ impl Corpus {
         if !transcriber.unknown().is_empty() {
             progress(Event::UnknownWords(transcriber.unknown().clone()));
         }
-        let mut training = read_all((config, start), training, progress);
-        let mut development = read_all((config, start), development, progress);
+        let wanted = [(training, Role::Training), (development, Role::Development)];
+        let (sets, moments) = read_all((config, start), (wanted, work), progress)?;
+        let [mut training, mut development] = sets;
         if training.is_empty() {
             return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
         }
-        let net = match start {
-            Some(bundle) => Normaliser { config: config.features.clone(), all: bundle.moments.clone() },
-            None => Normaliser::new(&config.features, &training, |example| &example.frames),
-        };
-        let gmm = gmm_features(config, start);
-        let gmm = gmm.map(|config| Normaliser::new(config, &training, |example| &example.gmm_frames));
+        let has_gaussian = training.iter().any(|example| example.gmm_frames.rows() > 0);
+        let gmm = gmm_features(config, start).filter(|_| has_gaussian);
+        let gmm = gmm.map(|config| Normaliser::new(config, &training));
         for set in [&mut training, &mut development] {
-            gmm.iter().try_for_each(|gmm| gmm.apply(set, |example| &mut example.gmm_frames))?;
-            net.apply(set, |example| &mut example.frames)?;
+            gmm.iter().try_for_each(|gmm| gmm.apply(set))?;
         }
         let seconds = |set: &[Example]| {
             set.iter().map(|example| example.samples as f64).sum::<f64>() / f64::from(config.features.sample_rate_hz)
@@ -105,7 +110,7 @@ impl Corpus {
             hours: seconds(&training) / 3600.0,
             development: development.len(),
         });
-        Ok(Self { training, development, moments: net.all })
+        Ok(Self { training, development, moments })
     }
 }
 
@@ -129,73 +134,57 @@ fn gmm_features<'a>(config: &'a TrainConfig, start: Option<&Bundle>) -> Option<&
     config.gmm.as_ref().filter(|_| start.is_none()).map(|gmm| &gmm.features)
 }
 
-fn read_all(run: (&TrainConfig, Option<&Bundle>), wanted: Vec<Wanted>, progress: &mut Progress<'_>) -> Vec<Example> {
-    progress(Event::Reading { utterances: wanted.len() });
-    let clips: Vec<_> = wanted.iter().map(|one| &one.utterance.audio).collect();
-    let features = read_clips(&clips, run.0.features.sample_rate_hz, |_, audio| Features::of(run, &audio?));
-    let mut examples = Vec::new();
-    for (Wanted { utterance, words }, features) in wanted.into_iter().zip(features) {
-        match features {
-            Ok(Features { gmm_frames, frames, samples }) => {
-                let Utterance { name, speaker, .. } = utterance;
-                examples.push(Example { name, speaker, words, gmm_frames, frames, samples });
+/// The sets with their features, and the moments of the network's; what cannot be read is reported.
+fn read_all(
+    run: store::Run<'_>,
+    (wanted, work): ([(Vec<Wanted>, Role); 2], &Path),
+    progress: &mut Progress<'_>,
+) -> Result<([Vec<Example>; 2], Moments)> {
+    let sources: Vec<Source<'_>> =
+        wanted.iter().flat_map(|(set, role)| set.iter().map(|one| one.source(*role))).collect();
+    let (heard, moments) = store::hear(run, (&sources, work), progress)?;
+    let mut heard = heard.into_iter();
+    let sets = wanted.map(|(set, _)| {
+        let mut examples = Vec::new();
+        for (Wanted { utterance, words }, heard) in set.into_iter().zip(&mut heard) {
+            let Utterance { name, speaker, .. } = utterance;
+            match heard {
+                Ok(Heard { frames, gmm_frames, samples, again }) => {
+                    examples.push(Example { name, speaker, words, gmm_frames, frames, samples, again });
+                }
+                Err(error) => progress(Event::Skipped { utterance: name, reason: error.to_string() }),
             }
-            Err(error) => progress(Event::Skipped { utterance: utterance.name, reason: error.to_string() }),
         }
-    }
-    examples
+        examples
+    });
+    Ok((sets, moments))
 }
 
-/// What is learnt from of a recording.
-struct Features {
-    gmm_frames: Matrix,
-    frames: Matrix,
-    samples: u64,
-}
-
-impl Features {
-    fn of((config, start): (&TrainConfig, Option<&Bundle>), audio: &Audio) -> Result<Self> {
-        let samples = &audio.samples;
-        let frames = features(&config.features, samples)?;
-        let gmm_frames = gmm_features(config, start).map_or(Ok(Matrix::default()), |gmm| features(gmm, samples))?;
-        Ok(Self { gmm_frames, frames, samples: samples.len() as u64 })
-    }
-}
-
-fn features(config: &FeatureConfig, samples: &[f32]) -> Result<Matrix> {
-    let frames = extract(config, samples)?;
-    match frames.first_not_finite() {
-        Some(frame) => Err(Error::NotFinite { what: "features", frame }),
-        None if frames.rows() == 0 => Err(Error::Other(format!("only {} samples: less than one frame", samples.len()))),
-        None => Ok(frames),
-    }
-}
-
-/// The moments that a kind of features is normalised with.
+/// The moments that the Gaussian model's features are normalised with.
 struct Normaliser {
     config: FeatureConfig,
     all: Moments,
 }
 
 impl Normaliser {
-    fn new(config: &FeatureConfig, training: &[Example], frames: impl Fn(&Example) -> &Matrix) -> Self {
+    fn new(config: &FeatureConfig, training: &[Example]) -> Self {
         let mut all = Moments::new(config.dim());
-        training.iter().for_each(|example| all.accumulate(frames(example)));
+        training.iter().for_each(|example| all.accumulate(&example.gmm_frames));
         Self { config: config.clone(), all }
     }
 
     /// Normalises the frames of a whole set, whose speakers are its own.
-    fn apply(&self, set: &mut [Example], frames: impl Fn(&mut Example) -> &mut Matrix + Sync) -> Result<()> {
+    fn apply(&self, set: &mut [Example]) -> Result<()> {
         let mut speakers: BTreeMap<String, Moments> = BTreeMap::new();
         if self.config.normalisation == Normalisation::Speaker {
-            for example in set.iter_mut() {
-                let speaker = example.speaker.clone();
-                speakers.entry(speaker).or_insert_with(|| Moments::new(self.config.dim())).accumulate(frames(example));
+            for example in set.iter() {
+                let moments = speakers.entry(example.speaker.clone());
+                moments.or_insert_with(|| Moments::new(self.config.dim())).accumulate(&example.gmm_frames);
             }
         }
         set.par_iter_mut().try_for_each(|example| {
             let moments = speakers.get(&example.speaker).unwrap_or(&self.all);
-            normalise(&self.config, frames(example), Some(moments))
+            normalise(&self.config, &mut example.gmm_frames, Some(moments))
         })
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -12,24 +11,24 @@ use super::alignments::{Alignments, targets, transition_counts};
 use super::config::{Learner, NgramConfig, TrainConfig};
 use super::corpus::{Corpus, Example};
 use super::phones;
-use super::sequences::{PLAIN, SEQUENCES};
+use super::sequences::PLAIN;
 use super::transcripts::slots;
 use super::tune::{Development, errors};
-use super::{Event, Progress};
+use super::{Event, Progress, work};
+use crate::Result;
 use crate::align::align;
 use crate::bundle::{Bundle, Description, SearchSettings};
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
-use crate::formats;
 use crate::graph::ngram::Ngram;
 use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
-use crate::learn::neural::{self, EpochReport, SequenceGoal, Trainer, TrainerConfig};
+use crate::learn::neural::{self, SequenceGoal, TrainerConfig};
 use crate::metrics::EditCounts;
 use crate::network::Network;
+use crate::parallel::in_order;
 use crate::random::Random;
-use crate::symbols::{PdfId, SymbolId};
+use crate::symbols::PdfId;
 use crate::timing::FrameTiming;
-use crate::{Error, Result};
 
 /// Smallest share of frames that a prior stands for.
 pub(super) const PRIOR_FLOOR: f64 = 1e-5;
@@ -113,8 +112,8 @@ pub(super) struct Stage<'a> {
 pub(super) struct Model {
     pub(super) network: Network,
     /// Transition weights, where they were learnt with the network; else the alignment tells them.
-    weights: Option<Weights>,
-    scales: Option<Scales>,
+    pub(super) weights: Option<Weights>,
+    pub(super) scales: Option<Scales>,
 }
 
 /// What training begins with.
@@ -139,6 +138,7 @@ pub(super) fn train(
         (Start::Model(bundle), None) => Language::Kept(bundle),
     };
     let run = Run { config, corpus, work, spec, timing, language };
+    run.check_patience()?;
     let (network, mut alignments) = match start {
         Start::Alignments(first, _) => {
             let dims = (config.features.dim(), run.spec.pdfs());
@@ -170,11 +170,7 @@ pub(super) fn train(
 impl Run<'_> {
     /// The name of the symbol that `pdf` belongs to.
     fn symbol_of(&self, pdf: PdfId) -> &str {
-        let owns = |symbol: &SymbolId| {
-            let first = self.spec.pdf(*symbol, 0).index();
-            (first..first + self.spec.topology(*symbol).states()).contains(&pdf.index())
-        };
-        self.spec.symbols().ids().find(owns).map_or("", |symbol| self.spec.symbols().name(symbol))
+        self.spec.symbols().name(self.spec.symbol_of(pdf))
     }
 
     /// The one-based `pass`.
@@ -183,7 +179,7 @@ impl Run<'_> {
         let goal = self.config.learner.criterion().map(|criterion| self.joint_goal(criterion, alignments));
         Ok(Stage {
             name: format!("pass {pass}"),
-            file: format!("pass-{pass}.safetensors"),
+            file: work::checkpoint_of(pass),
             training: &self.config.pass[pass - 1],
             goal: goal.transpose()?,
             transcripts: None,
@@ -193,58 +189,8 @@ impl Run<'_> {
         })
     }
 
-    /// All epochs of one stage, a checkpoint after each.
-    fn stage(
-        &self,
-        stage: Stage<'_>,
-        start: Network,
-        alignments: &Alignments,
-        progress: &mut Progress<'_>,
-    ) -> Result<Model> {
-        let path = self.work.join(&stage.file);
-        let training = self.examples(&self.corpus.training, (&stage, alignments), progress)?;
-        let development = self.examples(&self.corpus.development, (&stage, alignments), progress)?;
-        let mut trainer = Trainer::new(start, stage.training.clone(), stage.seed)?;
-        if let Some(goal) = stage.goal {
-            trainer = trainer.towards(goal)?;
-        }
-        if path.exists() {
-            let bytes = std::fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-            trainer.resume(&bytes).map_err(|error| Error::Config { path: path.clone(), reason: error.to_string() })?;
-            progress(Event::Resumed(format!("{}, {} epochs", stage.name, trainer.epochs_done())));
-        } else {
-            self.forget_after(&stage.file)?;
-        }
-        let model = |trainer: &Trainer| {
-            Ok(Model { network: trainer.network()?, weights: trainer.weights(), scales: stage.scales })
-        };
-        while !trainer.is_done() {
-            let start = Instant::now();
-            let report = trainer.epoch(&training, &development)?;
-            let bytes = trainer.checkpoint()?;
-            formats::atomic::write(&path, |file| file.write_all(&bytes))?;
-            report.left_out.iter().for_each(|left| {
-                progress(Event::Note(format!("left out of this epoch: {}: {}", left.utterances, left.reason)))
-            });
-            let percent = self.phone_error(model(&trainer)?, alignments)?;
-            let left = start.elapsed().mul_f64((report.of - report.epoch + stage.epochs_after) as f64);
-            progress(epoch_event(&stage.name, &report, (percent, left)));
-        }
-        model(&trainer)
-    }
-
-    /// Removes what an earlier run made after the checkpoint `file`.
-    fn forget_after(&self, file: &str) -> Result<()> {
-        let pass = |pass: usize| [format!("pass-{pass}.safetensors"), format!("pass-{pass}.ctm")];
-        let made = (1..=self.config.pass.len()).flat_map(pass).chain([SEQUENCES.to_owned()]);
-        for path in made.skip_while(|made| made != file).map(|name| self.work.join(name)).filter(|path| path.exists()) {
-            std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
-        }
-        Ok(())
-    }
-
     /// Frames with what they say; utterances without alignment were reported when it was made.
-    fn examples<'e>(
+    pub(super) fn examples<'e>(
         &self,
         set: &'e [Example],
         (stage, alignments): (&Stage<'_>, &Alignments),
@@ -254,14 +200,15 @@ impl Run<'_> {
         for example in set {
             let Some(tier) = alignments.get(&example.name) else { continue };
             let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
-            let pdfs = targets(tier, &self.spec, self.timing, frames)?;
+            let pdfs = targets((tier, &example.words), &self.spec, (self.timing, frames))?;
             if pdfs.len() < frames {
                 progress(Event::Skipped { utterance: example.name.clone(), reason: "its alignment is empty".into() });
                 continue;
             }
             let targets = pdfs.iter().map(|pdf| pdf.0).collect();
             let answer = neural::Answer { name: example.name.clone(), targets, transcript: None };
-            examples.push(neural::Example { frames: &example.frames, answer });
+            let recording = example.again.as_ref().map(|again| again as &dyn neural::Recording);
+            examples.push(neural::Example { frames: &example.frames, recording, answer });
         }
         match &stage.transcripts {
             Some(ngram) => self.with_transcripts(examples, (set, ngram), progress),
@@ -275,12 +222,12 @@ impl Run<'_> {
         let tiers = self.corpus.training.iter().filter_map(|example| Some((alignments.get(&example.name)?, example)));
         for (tier, example) in tiers {
             let frames = example.frames.rows().div_ceil(self.timing.subsampling as usize);
-            targets(tier, &self.spec, self.timing, frames)?.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
+            let targets = targets((tier, &example.words), &self.spec, (self.timing, frames))?;
+            targets.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
         }
         let symbol = self.config.filler.as_ref().and_then(|name| self.spec.symbols().get(name));
         if let (Filler::Dead, Some(symbol)) = (filler, symbol) {
-            (0..self.spec.topology(symbol).states())
-                .for_each(|state| counts[self.spec.pdf(symbol, state).index()] = 0.0);
+            self.spec.pdfs_of(symbol).for_each(|pdf| counts[pdf.index()] = 0.0);
         }
         Priors::from_counts(&counts, PRIOR_FLOOR)
     }
@@ -293,7 +240,7 @@ impl Run<'_> {
         alignments: &Alignments,
         progress: &mut Progress<'_>,
     ) -> Result<Alignments> {
-        let path = self.work.join(format!("pass-{pass}.ctm"));
+        let path = self.work.join(work::alignment_after(pass));
         if path.exists() {
             progress(Event::Resumed(format!("realignment after pass {pass}")));
             return Alignments::resumed(&path, self.timing.sample_rate, (self.corpus, progress));
@@ -364,7 +311,7 @@ impl Run<'_> {
     }
 
     /// Phone error on the development set, percent, at settings that nobody has tuned yet.
-    fn phone_error(&self, model: Model, alignments: &Alignments) -> Result<Option<f64>> {
+    pub(super) fn phone_error(&self, model: Model, alignments: &Alignments) -> Result<Option<f64>> {
         let settings = match self.language {
             Language::Learnt(_) => model.scales.unwrap_or(WATCH).of(WATCH_SEARCH),
             Language::Kept(model) => model.description.search,
@@ -379,7 +326,7 @@ impl Run<'_> {
             let posteriors = log_posteriors(&bundle.network, example)?;
             Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
         });
-        let set = set.collect::<Result<Vec<_>>>()?;
+        let set = in_order(set)?;
         let percent = |counts: EditCounts| 100.0 * counts.rate();
         if set.is_empty() { Ok(None) } else { errors(&bundle, &set, settings).map(|counts| Some(percent(counts))) }
     }
@@ -387,17 +334,4 @@ impl Run<'_> {
 
 pub(super) fn log_posteriors(network: &Network, example: &Example) -> Result<LogPosteriors> {
     network.log_posteriors(&example.frames)
-}
-
-fn epoch_event(stage: &str, report: &EpochReport, (phone_error_percent, left): (Option<f64>, Duration)) -> Event {
-    Event::Epoch {
-        stage: stage.to_owned(),
-        epoch: report.epoch,
-        of: report.of,
-        loss: report.loss,
-        accuracy: report.accuracy,
-        development_accuracy: report.development_accuracy,
-        phone_error_percent,
-        left,
-    }
 }

@@ -1,19 +1,26 @@
 //! The stages from manifests to a bundle. Each leaves a file in the work folder, and is not done again when it is there.
 //!
-//! `corpus -> Gaussian HMM by EM -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
+//! `corpus -> Gaussian HMM by EM -> tied states, if asked -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
 
 mod alignments;
 mod config;
+mod context;
 mod corpus;
+mod curves;
 mod draft;
 mod gaussian;
+mod gaussian_error;
 mod hybrid;
+mod log;
 mod phones;
 mod sequences;
 mod sets;
+mod stage;
 mod start;
+mod store;
 mod transcripts;
 mod tune;
+mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,8 +33,11 @@ pub use config::{
 };
 pub use corpus::{Corpus, DEVELOPMENT, Example};
 pub use draft::{DraftRequest, draft};
+pub use log::EpochRow;
+pub use store::Again;
 pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Tuned, tune};
+pub use work::{Earlier, Work};
 
 use crate::bundle::Bundle;
 use crate::graph::GraphSpec;
@@ -74,20 +84,10 @@ pub enum Event {
     },
     /// One epoch of the network is done.
     Epoch {
-        /// The pass, or what comes after.
-        stage: String,
-        /// One-based epoch.
-        epoch: usize,
-        /// Of how many.
+        /// How it went.
+        row: EpochRow,
+        /// Epochs of its stage.
         of: usize,
-        /// Mean training loss of a frame.
-        loss: f64,
-        /// Share of training frames whose best pdf is the target.
-        accuracy: f64,
-        /// The same on the development set.
-        development_accuracy: f64,
-        /// Phone error rate on the development set, percent, where there is one.
-        phone_error_percent: Option<f64>,
         /// Expected time to the end of the last stage.
         left: Duration,
     },
@@ -112,17 +112,28 @@ impl fmt::Display for Event {
             Self::Em { iteration, of, log_likelihood, gaussians } => {
                 write!(f, "EM {iteration}/{of}: log-likelihood {log_likelihood:.3} a frame, {gaussians} Gaussians")
             }
-            Self::Epoch { stage, epoch, of, loss, accuracy, development_accuracy, phone_error_percent, left } => {
-                write!(f, "{stage} epoch {epoch}/{of}: loss {loss:.4}, frames right {:.2} %, ", 100.0 * accuracy)?;
-                if let Some(percent) = phone_error_percent {
-                    let right = 100.0 * development_accuracy;
-                    write!(f, "on development {right:.2} %, phone error {percent:.2} %, ")?;
+            Self::Epoch { row, of, left } => {
+                let EpochRow { stage, epoch, loss, frames_right_percent: right, .. } = row;
+                write!(f, "{stage} epoch {epoch}/{of}: loss {loss:.4}, frames right {right:.2} %, ")?;
+                if let Some(right) = row.development_frames_right_percent {
+                    write!(f, "on development {right:.2} %, ")?;
+                }
+                if let Some(percent) = row.phone_error_percent {
+                    write!(f, "phone error {percent:.2} %, ")?;
                 }
                 write!(f, "{} min left", left.as_secs().div_ceil(60))
             }
             Self::Resumed(stage) => write!(f, "{stage}: done before, taken from the work folder"),
             Self::Note(text) => f.write_str(text),
         }
+    }
+}
+
+impl Event {
+    /// As a line of a log, after the time since the run began, in minutes and seconds: `[ 12:05] ...`.
+    pub fn at(&self, elapsed: Duration) -> String {
+        let seconds = elapsed.as_secs();
+        format!("[{:3}:{:02}] {self}", seconds / 60, seconds % 60)
     }
 }
 
@@ -140,28 +151,52 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
     if ranked.len() > UNKNOWN_NAMED { f.write_str(", ...") } else { Ok(()) }
 }
 
-/// Trains as `config` says; intermediate results go to the folder `work`. Where there is a model to `start` from, its network is
-/// trained on, and makes the first alignment in place of the Gaussian model.
+/// Trains as `config` says; intermediate results go to the `work` folder, and so do a log in lines (`log.txt`) and rows (`log.tsv`)
+/// and its curves (`curves.svg`). Where there is a model to `start` from, its network is trained on, and makes the first alignment
+/// in place of the Gaussian model.
 ///
 /// # Errors
-/// [`Error::Config`] when `work` belongs to a run with other settings; [`Error::Other`] when `start` is of another kind than
-/// `config` asks for; whatever makes training impossible.
-pub fn train(config: &TrainConfig, start: Option<&Bundle>, work: &Path, progress: &mut Progress<'_>) -> Result<Bundle> {
+/// [`Error::Config`] when the work folder belongs to a run with other settings, or holds results that are not to be gone on from;
+/// [`Error::Other`] when `start` is of another kind than `config` asks for; whatever makes training impossible.
+pub fn train(
+    config: &TrainConfig,
+    start: Option<&Bundle>,
+    work: Work<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<Bundle> {
+    let mut lines = log::Lines::new(work.folder);
+    let made = stages(config, start, work, &mut |event| {
+        lines.tell(&event);
+        progress(event);
+    });
+    let made = made.inspect_err(|error| lines.stop(error));
+    if let Some(error) = lines.close() {
+        progress(Event::Note(format!("{error}: lines are missing there")));
+    }
+    made
+}
+
+/// All stages.
+fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress: &mut Progress<'_>) -> Result<Bundle> {
     if let Some(bundle) = start {
-        let spec = graph(&config.graph, &config.filler)?;
+        let spec = graph(&config.graph, &config.filler)?.with_units(bundle.graph.units().clone())?;
         start::check(config, &spec, bundle)?;
-        claim((config, start), [&spec, &spec], work)?;
-        let corpus = Corpus::load(config, start, work, progress)?;
-        return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work), progress);
+        claim((config, start), [&spec, &spec], (work, progress))?;
+        let corpus = Corpus::load(config, start, work.folder, progress)?;
+        return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work.folder), progress);
     }
     let missing = |what: &str| Error::Other(format!("no {what}: add one, or give a model to start from"));
     let gmm = config.gmm.as_ref().ok_or_else(|| missing("[gmm] table makes the first alignment"))?;
     let ngram = config.ngram.as_ref().ok_or_else(|| missing("[ngram] table says what follows what"))?;
     let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
-    claim((config, None), [&align_spec, &spec], work)?;
-    let mut corpus = Corpus::load(config, None, work, progress)?;
-    let first = gaussian::alignments(gmm, (&align_spec, &mut corpus), work, progress)?;
-    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), work), progress)
+    if let Some(context) = &config.context {
+        [&align_spec, &spec].into_iter().try_for_each(|spec| context.check_for(spec))?;
+    }
+    claim((config, None), [&align_spec, &spec], (work, progress))?;
+    let (mut corpus, folder) = (Corpus::load(config, None, work.folder, progress)?, work.folder);
+    let (first, units) = gaussian::alignments((config, gmm), (&align_spec, &spec, &mut corpus), folder, progress)?;
+    let spec = spec.with_units(units)?;
+    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), folder), progress)
 }
 
 /// Reads a graph file, which must have the `filler` phone if there is one.
@@ -176,22 +211,27 @@ fn graph(path: &Path, filler: &Option<String>) -> Result<GraphSpec> {
     }
 }
 
-/// Makes sure that `work` holds results of `config` and the model to start from only.
-fn claim((config, start): (&TrainConfig, Option<&Bundle>), graphs: [&GraphSpec; 2], work: &Path) -> Result<()> {
-    std::fs::create_dir_all(work).map_err(|source| Error::io("create", work, source))?;
-    let mark = work.join("settings.txt");
+/// Makes sure that the work folder holds results of `config` and the model to start from only, and that it is to go on from them.
+fn claim(
+    (config, start): (&TrainConfig, Option<&Bundle>),
+    graphs: [&GraphSpec; 2],
+    (work, progress): (Work<'_>, &mut Progress<'_>),
+) -> Result<()> {
+    std::fs::create_dir_all(work.folder).map_err(|source| Error::io("create", work.folder, source))?;
+    let mark = work.folder.join("settings.txt");
     let [first, second] = graphs.map(GraphSpec::text);
     let start = start.map(|bundle| format!("start {:016x}\n", start::digest_of(bundle))).unwrap_or_default();
     let settings = format!("{config:#?}\n{first}\n{second}\n{}{start}", digests(config)?);
     match std::fs::read_to_string(&mark) {
-        Ok(found) if found == settings => Ok(()),
+        Ok(found) if found == settings => work.admit(config, progress),
         Ok(_) => {
             let reason = "holds a run with other settings, graphs, corpora, lexicon or start: name another work folder, \
                           or remove this one";
-            Err(Error::Config { path: work.to_owned(), reason: reason.into() })
+            Err(Error::Config { path: work.folder.to_owned(), reason: reason.into() })
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            formats::atomic::write(&mark, |file| file.write_all(settings.as_bytes()))
+            formats::atomic::write(&mark, |file| file.write_all(settings.as_bytes()))?;
+            work.admit(config, progress)
         }
         Err(source) => Err(Error::io("read", &mark, source)),
     }

@@ -11,10 +11,11 @@ use crate::bundle::Bundle;
 use crate::emission::Priors;
 use crate::graph::GraphSpec;
 use crate::network::Network;
+use crate::parallel::in_order;
 use crate::{Error, Result};
 
 /// Name of the file that this stage leaves.
-const ALIGNMENT: &str = "start.ctm";
+pub(super) const ALIGNMENT: &str = "start.ctm";
 
 /// Whether the model has the features, the shape of network and the graph of `config`.
 ///
@@ -26,6 +27,10 @@ pub(super) fn check(config: &TrainConfig, spec: &GraphSpec, bundle: &Bundle) -> 
         (description.features != config.features, "other features than [features]"),
         (description.network != config.network, "another network than [network]"),
         (graph.symbols() != spec.symbols(), "other phones than the graph file"),
+        (
+            config.context.is_some_and(|context| graph.units().kind() != Some(context.kind)),
+            "other contexts than [context]",
+        ),
         (graph.pdfs() != spec.pdfs() || graph.transitions() != spec.transitions(), "other states than the graph file"),
     ];
     match differs.iter().find(|(differs, _)| *differs) {
@@ -71,7 +76,7 @@ impl Run<'_> {
             }
             Ok(sums)
         };
-        let each: Vec<Vec<f64>> = self.corpus.training.par_iter().map(sums).collect::<Result<_>>()?;
+        let each = in_order(self.corpus.training.par_iter().map(sums))?;
         let mut total = vec![0.0; self.spec.pdfs()];
         each.iter().for_each(|sums| total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum));
         Priors::from_counts(&total, PRIOR_FLOOR)

@@ -6,9 +6,11 @@ use rayon::prelude::*;
 
 use super::{Event, Progress, Words};
 use crate::bundle::{Bundle, SearchSettings};
-use crate::decode::{DecodeOptions, Pruning, Recogniser};
+use crate::decode::{DecodeOptions, Pruning, search_model};
 use crate::emission::LogPosteriors;
+use crate::graph::GraphSpec;
 use crate::metrics::{EditCounts, Hypotheses, Reference, ScoreOptions, Transcript, score};
+use crate::search::{SearchModel, Searcher};
 use crate::{Error, Result};
 
 /// One development utterance: what the network says of it, and what was said.
@@ -32,7 +34,7 @@ pub struct Tuned {
 }
 
 /// One direction of the search: how a setting moves by `steps`.
-type Move = fn(&mut SearchSettings, f32);
+pub(super) type Move = fn(&mut SearchSettings, f32);
 
 /// Scales move by a factor, the penalty by a difference.
 const MOVES: [Move; 4] = [
@@ -62,40 +64,50 @@ pub fn tune(bundle: &Arc<Bundle>, set: &[Development], progress: &mut Progress<'
     if set.is_empty() {
         return Err(Error::Other("no development utterance to tune on".into()));
     }
-    let mut best = SearchSettings { beam: WIDE_BEAM, ..bundle.description.search };
-    let mut errors = errors(bundle, set, best)?;
-    for step in STEPS {
-        while let Some((better, fewer)) = improve(bundle, set, (best, errors, step), progress)? {
-            (best, errors) = (better, fewer);
+    let start = SearchSettings { beam: WIDE_BEAM, ..bundle.description.search };
+    let judge = |settings| errors(bundle, set, settings);
+    let tuned = descend(&judge, (start, &MOVES, &STEPS), progress)?;
+    choose_beam(bundle, set, tuned)
+}
+
+/// Coordinate descent by `moves` from `start`, in ever smaller `steps`; `judge` counts the errors of settings.
+pub(super) fn descend(
+    judge: &dyn Fn(SearchSettings) -> Result<EditCounts>,
+    (start, moves, steps): (SearchSettings, &[Move], &[f32]),
+    progress: &mut Progress<'_>,
+) -> Result<Tuned> {
+    let mut best = Tuned { settings: start, errors: judge(start)? };
+    for &step in steps {
+        while let Some(better) = improve(judge, (best, moves, step), progress)? {
+            best = better;
         }
     }
-    choose_beam(bundle, set, Tuned { settings: best, errors })
+    Ok(best)
 }
 
 /// Tries every move by `step` in both directions, keeping what helps; `None` when nothing did.
 fn improve(
-    bundle: &Arc<Bundle>,
-    set: &[Development],
-    (start, start_errors, step): (SearchSettings, EditCounts, f32),
+    judge: &dyn Fn(SearchSettings) -> Result<EditCounts>,
+    (start, moves, step): (Tuned, &[Move], f32),
     progress: &mut Progress<'_>,
-) -> Result<Option<(SearchSettings, EditCounts)>> {
-    let (mut best, mut fewest) = (start, start_errors);
-    for change in MOVES {
+) -> Result<Option<Tuned>> {
+    let mut best = start;
+    for change in moves {
         for direction in [step, -step] {
-            let mut candidate = best;
+            let mut candidate = best.settings;
             change(&mut candidate, direction);
-            if candidate == best {
+            if candidate == best.settings {
                 continue;
             }
-            let found = errors(bundle, set, candidate)?;
-            if found.errors() < fewest.errors() {
-                (best, fewest) = (candidate, found);
-                progress(Event::Note(describe(&best, fewest)));
+            let found = judge(candidate)?;
+            if found.errors() < best.errors.errors() {
+                best = Tuned { settings: candidate, errors: found };
+                progress(Event::Note(describe(&candidate, found)));
                 break;
             }
         }
     }
-    Ok((fewest.errors() < start_errors.errors()).then_some((best, fewest)))
+    Ok((best.errors.errors() < start.errors.errors()).then_some(best))
 }
 
 fn describe(settings: &SearchSettings, errors: EditCounts) -> String {
@@ -123,11 +135,19 @@ fn choose_beam(bundle: &Arc<Bundle>, set: &[Development], wide: Tuned) -> Result
 
 /// Errors of a whole set under `settings`.
 pub(super) fn errors(bundle: &Arc<Bundle>, set: &[Development], settings: SearchSettings) -> Result<EditCounts> {
-    let options = DecodeOptions { settings, pruning: Pruning::Beam };
-    let recogniser = Recogniser::new(Arc::clone(bundle), options)?;
+    errors_with(&bundle.graph, search_model(bundle, settings.lm_scale)?, (set, settings))
+}
+
+/// Errors of a whole set by the search of `model`, whose graph is made of `spec`.
+pub(super) fn errors_with(
+    spec: &GraphSpec,
+    model: SearchModel,
+    (set, settings): (&[Development], SearchSettings),
+) -> Result<EditCounts> {
+    let searcher = Searcher::new(model, DecodeOptions { settings, pruning: Pruning::Beam })?;
     let decode = |utterance: &Development| -> Result<(String, Vec<String>)> {
-        let (spans, _) = recogniser.search(&utterance.posteriors)?;
-        let names = spans.iter().map(|span| bundle.graph.symbols().name(span.symbol).to_owned());
+        let (spans, _) = searcher.search(&utterance.posteriors)?;
+        let names = spans.iter().map(|span| spec.symbols().name(span.symbol).to_owned());
         Ok((utterance.name.clone(), names.collect()))
     };
     let hypotheses: Hypotheses = set.par_iter().map(decode).collect::<Result<_>>()?;
@@ -139,7 +159,7 @@ pub(super) fn errors(bundle: &Arc<Bundle>, set: &[Development], settings: Search
     let references: Vec<Reference> = set.iter().map(reference).collect();
     let mut options = ScoreOptions::default();
     options.bootstrap.resamples = 1; // no interval is asked for here
-    let pauses = bundle.graph.optional().iter().map(|&symbol| bundle.graph.symbols().name(symbol).to_owned());
+    let pauses = spec.optional().iter().map(|&symbol| spec.symbols().name(symbol).to_owned());
     options.silence.extend(pauses);
     Ok(score(&references, &hypotheses, &options)?.total)
 }

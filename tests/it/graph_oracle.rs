@@ -48,7 +48,7 @@ min_frames = 2
 self_loop = 0.25
 "#;
 
-fn spec() -> GraphSpec {
+pub fn spec() -> GraphSpec {
     GraphSpec::parse(MIXED).unwrap()
 }
 
@@ -212,7 +212,7 @@ fn the_full_graph_has_each_legal_way_once_with_its_score() {
     }
 }
 
-fn ids(spec: &GraphSpec, text: &str) -> Vec<SymbolId> {
+pub fn ids(spec: &GraphSpec, text: &str) -> Vec<SymbolId> {
     text.split_whitespace().map(|name| spec.symbols().get(name).unwrap()).collect()
 }
 

@@ -9,13 +9,13 @@ use super::toy::{self, RATE_HZ, TOY};
 use super::util::Dir;
 
 /// The parts of a model, as bytes.
-fn parts(model: &Path) -> Vec<Vec<u8>> {
+pub fn parts(model: &Path) -> Vec<Vec<u8>> {
     let part = |name: &str| fs::read(model.join(name)).unwrap();
     ["bundle.toml", "graph.toml", "phones.arpa", "weights.safetensors"].map(part).into()
 }
 
 /// Phone error on the test speakers, percent, of the model in folder `model`.
-fn phone_error(dir: &Dir, model: &str) -> f64 {
+pub fn phone_error(dir: &Dir, model: &str) -> f64 {
     let ctm = dir.senone(&format!("decode --model {model} --format ctm")).arg(TOY.path("test.tsv")).ok().stdout;
     assert!(!ctm.contains(" SPN\n"), "the filler is no phone to hear:\n{ctm}");
     dir.write("test.ctm", ctm);
@@ -92,7 +92,7 @@ fn a_run_that_is_killed_goes_on_to_the_same_bytes() {
     let dir = Dir::new();
     toy::corpus(&dir);
     dir.edit("train.tsv", "train-0-0\t", "train 0 0\t"); // a name that no CTM has as it is
-    let train = || dir.senone("train train.toml --work work --output model");
+    let train = || dir.senone("train train.toml --work work --output model --resume");
     let mut killed = 0;
     for stage in ["gmm.ctm", "pass-1.safetensors", "pass-1.ctm", "pass-2.safetensors"] {
         if killed_at(train().spawn(), &dir.path(&format!("work/{stage}"))) {
@@ -108,6 +108,8 @@ fn a_run_that_is_killed_goes_on_to_the_same_bytes() {
         assert!(said.contains(done) && said.contains("done before, taken from the work folder"), "{done}: {said}");
     }
     assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
+    let refused = dir.senone("train train.toml --work work --output other").refused();
+    assert_eq!(refused, "work: holds results of this run: --resume goes on from them, another work folder begins anew");
     let again = train().ok().stderr;
     assert!(!again.contains("EM 1") && !again.contains(" epoch "), "{again}");
     assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
@@ -140,6 +142,18 @@ fn a_work_folder_belongs_to_one_run() {
         dir.edit(file, to, from);
         assert_eq!(run(), nothing);
     }
+    let resumed = || dir.senone("train train.toml --work work --output model --resume").run().stderr;
+    assert_eq!(resumed(), format!("[  0:00] nothing to resume in work: training begins\nsenone: {nothing}\n"));
+    dir.write("work/pass-1.safetensors", "");
+    assert!(run().starts_with("work: holds results of this run: --resume goes on"), "{}", run());
+    assert_eq!(resumed(), format!("senone: {nothing}\n"));
+    for (unwritable, reason) in [("train.tsv", "cannot create: "), ("train.tsv/work", "cannot create: ")] {
+        let found = dir.senone(&format!("train train.toml --work {unwritable} --output model")).refused();
+        assert!(found.starts_with(&format!("{unwritable}: {reason}")), "{found}");
+    }
+    fs::create_dir_all(dir.path("logged/log.txt")).unwrap();
+    let found = dir.senone("train train.toml --work logged --output model").refused();
+    assert!(found.starts_with("logged/log.txt: cannot write: "), "{found}");
 }
 
 #[test]
@@ -161,7 +175,7 @@ fn a_perceptron_with_three_states_a_phone_learns_too() {
 }
 
 /// Settings of the toy run up to its passes, without the Gaussian model, and with `more` in their place.
-fn settings_without_passes(dir: &Dir, more: &str) -> String {
+pub fn settings_without_passes(dir: &Dir, more: &str) -> String {
     let text = dir.read("train.toml");
     let (before, rest) = text.split_once("[gmm]").unwrap();
     let (_, rest) = rest.split_once("[features]").unwrap();
@@ -169,8 +183,9 @@ fn settings_without_passes(dir: &Dir, more: &str) -> String {
     format!("{before}[features]{middle}{more}\n[ngram]\norder = 2\n")
 }
 
-const SEQUENCES: &str = "[sequence]\ncriterion = \"mmi\"\nacoustic_scale = 0.8\nprior_scale = 0.3\n\
-    cross_entropy_share = 0.1\ntraining = { epochs = 4, batch_frames = 400, learning_rate = 2e-3, average_last = 2 }\n";
+pub const SEQUENCES: &str = "[sequence]\ncriterion = \"mmi\"\nacoustic_scale = 0.8\nprior_scale = 0.3\n\
+    cross_entropy_share = 0.1\ntraining = { epochs = 4, batch_frames = 400, learning_rate = 2e-3, average_last = 2, \
+    augment = { speeds = [1.0], vocal_tract = 0.0 } }\n";
 
 /// The losses of the epochs of `stage` that training told of.
 fn losses(said: &str, stage: &str) -> Vec<f64> {
@@ -187,7 +202,7 @@ fn sequence_training_goes_on_from_a_model_to_the_same_bytes() {
         dir.write(&format!("{criterion}.toml"), settings);
     }
     let train = |name: &str, work: &str, threads: usize| {
-        let line = format!("--threads {threads} train {name}.toml --work {work} --output {work}-model --from");
+        let line = format!("--threads {threads} train {name}.toml --work {work} --output {work}-model --resume --from");
         dir.senone(&line).arg(TOY.path("model"))
     };
     for criterion in ["mmi", "margin"] {

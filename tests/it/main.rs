@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod audio_files;
+mod augment;
 #[cfg(feature = "neural")]
 mod cli;
 mod corpora;
@@ -21,8 +22,13 @@ mod own_data;
 mod posteriors;
 mod search;
 mod tagging;
+mod tied_graphs;
+#[cfg(feature = "neural")]
+mod tied_model;
 #[cfg(feature = "neural")]
 mod toy;
+#[cfg(feature = "neural")]
+mod training;
 #[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only
 mod util;
 mod worked_examples;

@@ -36,7 +36,7 @@ fn voice(speaker: usize) -> Voice {
     Voice {
         pitch_hz: 90.0 + 25.0 * number,
         loudness: 0.5 + 0.08 * number,
-        formants: if speaker < 10 { 1.0 } else { 1.5 },
+        formants: if speaker < 10 { 1.0 } else { 2.0 },
     }
 }
 

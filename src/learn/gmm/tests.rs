@@ -210,3 +210,55 @@ fn settings_out_of_range_are_named() {
     assert!(GmmConfig { last_split: 24, ..GmmConfig::default() }.check().is_err());
     assert!(GmmConfig { gaussians: usize::MAX, ..GmmConfig::default() }.check().is_err());
 }
+
+/// The tied system of a tree that tells phones after silence from others begins with the alignment of the monophones; with a
+/// leaf a state it is the monophone system.
+#[test]
+fn tied_states_go_on_from_the_monophone_alignment() {
+    use crate::graph::tree::{Side, Step};
+    use crate::graph::{ContextKind, Tree, Units};
+    let (corpus, spec) = (corpus(40), spec());
+    let (mono, _) = train(config(EmKind::Viterbi), &corpus);
+    let first: Vec<&[PdfId]> = mono.alignments.iter().map(|alignment| &*alignment.as_ref().unwrap().pdfs).collect();
+    let phone = vec![Step::Ask(Side::Left, 0), Step::Leaf, Step::Leaf];
+    let split = [vec![vec![Step::Leaf]], vec![phone.clone()], vec![phone.clone()], vec![phone]];
+    let whole = vec![vec![vec![Step::Leaf]]; 4];
+    let trained = |states: &[Vec<Vec<Step>>], gaussians| {
+        let sets = vec![vec![None, Some(SymbolId(0))]];
+        let tree = Tree::new(ContextKind::LeftBiphone, spec.symbols(), sets, states).unwrap();
+        let parts_of: Vec<PdfId> = (0..tree.pdfs()).map(|pdf| PdfId(tree.owner(PdfId::from_index(pdf)).0.0)).collect();
+        let tied = spec.clone().with_units(Units::Tied(tree.into())).unwrap();
+        let phones = |utterance: &Utterance| {
+            let said = utterance.truth.iter().map(|(symbol, _)| *symbol);
+            said.filter(|symbol| symbol.0 > 0).collect::<Vec<_>>()
+        };
+        let graphs: Vec<_> = corpus.iter().map(|one| Arc::new(tied.transcript(&phones(one)).unwrap())).collect();
+        let example =
+            |(one, graph): (&'_ Utterance, &Arc<Graph>)| (one.name.clone(), one.frames.clone(), graph.clone());
+        let owned: Vec<_> = corpus.iter().zip(&graphs).map(example).collect();
+        let examples: Vec<GmmExample> =
+            owned.iter().map(|(name, frames, graph)| GmmExample { name, frames, graph: graph.clone() }).collect();
+        let config = GmmConfig { realign: vec![], gaussians, ..config(EmKind::Viterbi) };
+        let trainer = GmmTrainer::new(config, &tied).unwrap();
+        trainer.train_from(&examples, (&first, &parts_of), &mut |_| {}).unwrap()
+    };
+    let (same, seven) = (trained(&whole, 4), trained(&split, 7));
+    assert_eq!(seven.model.mixtures.pdfs(), 7);
+    for (mono, same) in
+        mono.model.mixtures.parts().means.as_slice().iter().zip(same.model.mixtures.parts().means.as_slice())
+    {
+        assert!((mono - same).abs() < 1e-3, "{mono} {same}");
+    }
+    for ((mono, same), seven) in mono.alignments.iter().zip(&same.alignments).zip(&seven.alignments) {
+        let segments = |alignment: &Option<GmmAlignment>| alignment.as_ref().unwrap().segments.clone();
+        assert_eq!(segments(mono), segments(same));
+        assert_eq!(segments(mono).len(), segments(seven).len());
+    }
+    // Only `a` begins an utterance. Its two pdfs are of like frames here: their means are those of the phone.
+    assert_eq!(seven.unseen, [PdfId(3), PdfId(5)]);
+    for (pdf, of) in [(1, 1), (2, 1), (4, 2), (6, 3)] {
+        for (found, expected) in seven.model.mixtures.parts().means.row(pdf).iter().zip(MEANS[of]) {
+            assert!((found - expected).abs() < 0.2, "{pdf}: {found} {expected}");
+        }
+    }
+}

@@ -12,6 +12,7 @@ use crate::learn::criterion::Criterion;
 use crate::learn::online::check_examples;
 use crate::learn::problem::{Example, Problem};
 use crate::matrix::Matrix;
+use crate::parallel::{SHARDS, in_order};
 
 /// Finds violations.
 pub(super) struct Violations<'a, S: Scorer> {
@@ -20,9 +21,6 @@ pub(super) struct Violations<'a, S: Scorer> {
     /// The graph without the weights that are learnt: what is fixed on its arcs.
     fixed: Plan,
 }
-
-/// Parts of the examples that are summed apart.
-const SHARDS: usize = 4;
 
 impl<'a, S: Scorer> Violations<'a, S> {
     pub fn new(problem: &'a Problem<'a, S>, config: MarginConfig) -> Result<Self> {
@@ -64,7 +62,7 @@ impl<'a, S: Scorer> Violations<'a, S> {
             Ok((offset, sum))
         };
         let size = self.count().div_ceil(SHARDS);
-        let shards: Vec<_> = self.problem.examples.par_chunks(size).map(shard).collect::<Result<_>>()?;
+        let shards = in_order(self.problem.examples.par_chunks(size).map(shard))?;
         let (mut offset, mut sum) = (0.0, vec![0.0; self.problem.parameters()]);
         for (of_shard, part) in shards {
             offset += of_shard;

@@ -2,9 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::trainer::SHARDS;
 use super::{Answer, AugmentConfig, Example};
+use crate::Result;
 use crate::matrix::Matrix;
+use crate::parallel::SHARDS;
 use crate::random::Random;
 
 /// Whether an example can be learnt from: it has frames, and all their values are numbers.
@@ -75,20 +76,22 @@ impl Shard {
         examples: &[Example<'_>],
         (augment, subsampling): (&AugmentConfig, usize),
         random: &Random,
-    ) -> Vec<Self> {
+    ) -> Result<Vec<Self>> {
         let parts = deal(batch, |index| examples[index].frames.rows());
         let one = |part: &Vec<usize>| {
             let mut shard = Self { utterances: Vec::new(), answers: Vec::new() };
             for &index in part {
-                let Example { frames, answer } = &examples[index];
+                let Example { frames, recording, answer } = &examples[index];
                 let mut random = random.fork(index as u64);
-                let (frames, targets) = augment.apply((frames, &answer.targets), subsampling, &mut random);
+                let said = (*frames, *recording, answer.targets.as_slice());
+                let (frames, targets) = augment.apply(said, subsampling, &mut random)?;
                 shard.utterances.push(frames);
                 shard.answers.push(Answer { targets, ..answer.clone() });
             }
-            shard
+            Ok(shard)
         };
-        parts.par_iter().map(one).collect()
+        let shards: Vec<Result<Self>> = parts.par_iter().map(one).collect();
+        shards.into_iter().collect()
     }
 
     /// Output rows of all utterances.

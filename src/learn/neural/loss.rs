@@ -59,29 +59,33 @@ pub struct BatchLoss<'a> {
     pub transitions: Vec<f64>,
     /// Utterances whose right answer has no path, by their place in `answers`: their gradient is zero.
     pub left_out: Vec<LeftOut>,
+    /// Utterances whose own loss is not a number.
+    pub astray: Vec<String>,
 }
 
 impl<'a> BatchLoss<'a> {
     /// Judges scores against `answers`, one for each utterance.
     pub fn new(answers: &'a [Answer], options: LossOptions<'a>) -> Self {
         let transitions = options.sequences.map_or(0, |judge| judge.goal.weights.0.len());
-        Self { answers, options, tally: Tally::default(), transitions: vec![0.0; transitions], left_out: Vec::new() }
+        let (tally, transitions) = (Tally::default(), vec![0.0; transitions]);
+        Self { answers, options, tally, transitions, left_out: Vec::new(), astray: Vec::new() }
     }
 
     /// Turns the scores `[T x P]` of one utterance into their gradient.
     fn utterance(&mut self, scores: &mut Matrix, answer: &Answer) -> Result<()> {
         let Some(judge) = self.options.sequences else {
-            self.tally.add(self.frames(scores, answer));
+            let frames = self.frames(scores, answer);
+            self.count(frames, answer);
             return Ok(());
         };
         match judge.objective(scores, answer) {
             Ok(objective) => {
                 let frames = self.frames(scores, answer);
-                self.tally.add(Tally { loss: objective.loss, ..frames });
+                self.count(Tally { loss: objective.loss, ..frames }, answer);
                 self.mix(scores, &objective, judge.goal.cross_entropy_share);
             }
             Err(Error::NotFinite { .. }) => {
-                self.tally.add(Tally { loss: f64::NAN, right: 0, rows: scores.rows() });
+                self.count(Tally { loss: f64::NAN, right: 0, rows: scores.rows() }, answer);
                 scores.as_mut_slice().fill(f32::NAN);
             }
             Err(error @ (Error::NoPath { .. } | Error::Impossible { .. } | Error::Transcript { .. })) => {
@@ -91,6 +95,13 @@ impl<'a> BatchLoss<'a> {
             Err(other) => return Err(other),
         }
         Ok(())
+    }
+
+    fn count(&mut self, tally: Tally, answer: &Answer) {
+        if !tally.loss.is_finite() {
+            self.astray.push(answer.name.clone());
+        }
+        self.tally.add(tally);
     }
 
     /// `(1 - h) sequence / rows + h cross-entropy / rows`; `scores` holds the latter without h.

@@ -6,10 +6,12 @@
 //! result does not depend on the number of threads.
 
 mod augment;
+mod average;
 mod batches;
 mod checkpoint;
 mod config;
 mod embedding;
+mod gradient;
 mod loss;
 mod sequence;
 mod tagger;
@@ -17,8 +19,8 @@ mod trainer;
 
 use std::sync::Arc;
 
-pub use augment::AugmentConfig;
-pub use config::TrainerConfig;
+pub use augment::{AugmentConfig, Change, Recording};
+pub use config::{Decay, NotFinite, TrainerConfig};
 pub use embedding::Embedding;
 pub use loss::{BatchLoss, LossOptions, Tally};
 pub use sequence::{SequenceGoal, SequenceJudge, TransitionTraining};
@@ -33,6 +35,8 @@ use crate::matrix::Matrix;
 pub struct Example<'a> {
     /// Normalised frames `[T x D]`.
     pub frames: &'a Matrix,
+    /// The recording, where augmentation may change it.
+    pub recording: Option<&'a dyn Recording>,
     /// What they say.
     pub answer: Answer,
 }
@@ -64,11 +68,13 @@ pub struct EpochReport {
     pub epoch: usize,
     /// Epochs of the whole run.
     pub of: usize,
+    /// Learning rate of its last step.
+    pub learning_rate: f32,
     /// Mean loss of a frame, natural log, on the augmented training data; of sequences without the cross-entropy mixed in.
     pub loss: f64,
     /// Share of training frames whose best pdf is the target.
     pub accuracy: f64,
-    /// Mean loss of a frame of the development set.
+    /// Mean loss of a frame of the development set, under parameters averaged as the settings ask for.
     pub development_loss: f64,
     /// Share of its frames whose best pdf is the target.
     pub development_accuracy: f64,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Answer;
 use crate::dp::{Plan, PlanOptions};
-use crate::emission::{Emissions, HybridScales, Priors};
+use crate::emission::{HybridScales, Priors, scaled};
 use crate::error::require;
 use crate::graph::{Graph, Weights};
 use crate::learn::criterion::{Criterion, Objective, Right};
@@ -100,7 +100,7 @@ impl SequenceJudge<'_> {
     /// [`Error::NoPath`], [`Error::Impossible`] or [`Error::Transcript`] when no right path has this many frames;
     /// [`Error::NotFinite`] for scores that are no numbers.
     pub fn objective(&self, scores: &Matrix, answer: &Answer) -> Result<Objective> {
-        let emissions = self.emissions(scores)?;
+        let emissions = scaled(scores, &self.goal.priors, self.goal.scales)?;
         let mut objective = match &answer.transcript {
             Some(graph) => {
                 let plan = Plan::new(graph, self.weights, &PlanOptions::default())?;
@@ -115,22 +115,5 @@ impl SequenceJudge<'_> {
         let scale = self.goal.scales.acoustic_scale;
         objective.gradient.occupancy.as_mut_slice().iter_mut().for_each(|cell| *cell *= scale);
         Ok(objective)
-    }
-
-    fn emissions(&self, scores: &Matrix) -> Result<Emissions> {
-        let SequenceGoal { scales: HybridScales { acoustic_scale, prior_scale }, priors, .. } = self.goal;
-        if scores.cols() != priors.pdfs() {
-            return Err(Error::PdfCount { network: scores.cols(), graph: priors.pdfs() });
-        }
-        let mut emissions = scores.clone();
-        for frame in 0..emissions.rows() {
-            for (cell, &prior) in emissions.row_mut(frame).iter_mut().zip(priors.log()) {
-                *cell = match prior {
-                    f32::NEG_INFINITY => f32::NEG_INFINITY,
-                    _ => acoustic_scale * (*cell - prior_scale * prior),
-                };
-            }
-        }
-        Emissions::new(emissions)
     }
 }

@@ -94,7 +94,7 @@ impl Case {
 }
 
 fn network() -> Network {
-    let shape = MlpConfig { left_frames: 1, right_frames: 1, widths: vec![5], subsampling: 1, dropout: 0.0 };
+    let shape = MlpConfig { left_frames: 1, right_frames: 1, widths: vec![5], dropout: 0.0, ..MlpConfig::default() };
     Network::new(&NetworkConfig::Mlp(shape), (2, 4), &Random::new(5)).unwrap()
 }
 
@@ -195,7 +195,7 @@ fn problem(transcripts: bool) -> Case {
 }
 
 fn examples(case: &Case) -> Vec<Example<'_>> {
-    let example = |(frames, answer): (_, &Answer)| Example { frames, answer: answer.clone() };
+    let example = |(frames, answer): (_, &Answer)| Example { frames, recording: None, answer: answer.clone() };
     case.utterances.iter().zip(&case.answers).map(example).collect()
 }
 
@@ -238,7 +238,8 @@ fn transitions_that_are_fixed_stay() {
 #[test]
 fn threads_and_a_break_change_no_bit() {
     let case = problem(true);
-    let state = |trainer: &Trainer| [&trainer.parameters, &trainer.optimiser.second, &trainer.sum].map(Clone::clone);
+    let state =
+        |trainer: &Trainer| [&trainer.parameters, &trainer.optimiser.second, &trainer.average.values].map(Clone::clone);
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let whole = |threads| {
         pool(threads).install(|| {

@@ -11,19 +11,17 @@
 
 use std::collections::VecDeque;
 
-use rayon::prelude::*;
-
+use super::average::add;
 use super::batches::{BatchSize, batches, deal};
-use super::embedding::VectorGradient;
+use super::gradient::BatchGradient;
 use super::loss::{BatchLoss, LossOptions, Tally};
 use super::sequence::{SequenceGoal, SequenceJudge};
-use super::trainer::zeros;
 use super::{Answer, Embedding, TrainerConfig};
 use crate::emission::{LogPosteriors, SparseFrames};
 use crate::error::require;
 use crate::graph::Weights;
 use crate::matrix::Matrix;
-use crate::network::optimiser::{AdamW, norm};
+use crate::network::optimiser::{Optimiser, norm};
 use crate::network::{Acoustic, Criterion, Mask, Network, log_softmax};
 use crate::random::Random;
 use crate::{Error, Result};
@@ -94,8 +92,8 @@ impl Criterion for Beside<'_> {
 /// How a network over embedded features is trained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaggerConfig {
-    /// Epochs, batches (of tokens) and steps; nothing is augmented. The parameters are at each time the mean of those after the
-    /// last epochs.
+    /// Epochs, batches (of tokens) and steps; nothing is augmented, and the first batch whose loss is not a number ends it. The
+    /// parameters are at each time the mean of those after the last epochs, so `ema_decay` and `patience` must be 0.
     pub steps: TrainerConfig,
     /// Share of the values in front of the network that are dropped in training, 0 or more and below 1.
     pub dropout: f32,
@@ -113,6 +111,9 @@ impl TaggerConfig {
         let (dropout, rare) = (self.dropout, self.rare_dropout);
         require((0.0..0.95).contains(&dropout), "dropout", dropout, "a share from 0 to 0.95")?;
         require(rare.is_finite() && rare >= 0.0, "rare_dropout", rare, "a number, 0 or more")?;
+        let (moving, patience) = (self.steps.ema_decay, self.steps.patience);
+        require(moving == 0.0, "ema_decay", moving, "0 for taggers: average_last is what they average by")?;
+        require(patience == 0, "patience", patience, "0 for taggers: whoever trains them keeps the best epoch")?;
         self.steps.check()
     }
 }
@@ -134,8 +135,8 @@ pub struct TaggerTrainer {
     goal: Option<SequenceGoal>,
     /// Those of the network, then the transition weights.
     parameters: Vec<Vec<f32>>,
-    optimiser: AdamW,
-    /// Running means of the gradient by the vectors, and of its square.
+    optimiser: Optimiser,
+    /// The optimiser's state for the vectors.
     moments: [Vec<f32>; 2],
     /// Parameters and vectors after each of the last epochs.
     last: VecDeque<Vec<Vec<f32>>>,
@@ -145,14 +146,6 @@ pub struct TaggerTrainer {
 
 /// Sentences whose lengths differ by less than this many tokens count as equally long.
 const LENGTH_STEP: usize = 4;
-
-/// The gradient of a batch or a part of it.
-#[derive(Default)]
-struct Gradient {
-    by_parameter: Vec<Vec<f32>>,
-    by_vector: VectorGradient,
-    tally: Tally,
-}
 
 impl TaggerTrainer {
     /// Starts from `model`; without a `goal` each token is judged by itself, with one the transition weights learn too, from those
@@ -171,10 +164,10 @@ impl TaggerTrainer {
         parameters.push(goal.as_ref().map(|goal| goal.weights.0.clone()).unwrap_or_default());
         let still = vec![0.0; model.embedding.values().len()];
         Ok(Self {
+            optimiser: Optimiser::new(config.steps.optimiser, &parameters),
             config,
             model,
             goal,
-            optimiser: AdamW::new(&parameters),
             parameters,
             moments: [still.clone(), still],
             last: VecDeque::new(),
@@ -199,7 +192,7 @@ impl TaggerTrainer {
             let gradient = self.gradient(&examples, &kept, &random.fork(number as u64))?;
             tally.add(gradient.tally);
             let progress = (self.epochs as f64 + number as f64 / plan.len() as f64) / self.config.steps.epochs as f64;
-            self.step(&gradient, (progress, &examples))?;
+            self.step(gradient, (progress, &examples))?;
         }
         self.epochs += 1;
         self.remember();
@@ -235,9 +228,7 @@ impl TaggerTrainer {
         let mut epochs = self.last.iter();
         let Some(mut mean) = epochs.next().cloned() else { return self.now() };
         for more in epochs {
-            for (sum, values) in mean.iter_mut().zip(more) {
-                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-            }
+            add(&mut mean, more);
         }
         let share = 1.0 / self.last.len() as f32;
         mean.iter_mut().flatten().for_each(|value| *value *= share);
@@ -264,29 +255,17 @@ impl TaggerTrainer {
     }
 
     /// The gradient of the mean loss of a batch's tokens, shards summed in order.
-    fn gradient(&self, examples: &[&Tokens<'_>], kept: &[f32], random: &Random) -> Result<Gradient> {
+    fn gradient(&self, examples: &[&Tokens<'_>], kept: &[f32], random: &Random) -> Result<BatchGradient> {
         let places: Vec<usize> = (0..examples.len()).collect();
         let shards = deal(&places, |place| examples[place].frames.frames());
         let rows = examples.iter().map(|tokens| tokens.frames.frames()).sum::<usize>().max(1);
-        let each = self.judged(|sequences| {
+        self.judged(|sequences| {
             let options = LossOptions { sequences, label_smoothing: self.config.steps.label_smoothing, rows };
-            let one = |(number, shard): (usize, &Vec<usize>)| {
+            BatchGradient::of_parts(&shards, |number, shard| {
                 let examples: Vec<&Tokens<'_>> = shard.iter().map(|&place| examples[place]).collect();
                 self.shard(&examples, options, (kept, &random.fork(number as u64)))
-            };
-            shards.par_iter().enumerate().map(one).collect::<Result<Vec<_>>>()
-        })?;
-        let mut total = Gradient { by_parameter: zeros(&self.parameters), ..Gradient::default() };
-        let mut by_vector = Vec::with_capacity(each.len());
-        for part in each {
-            for (total, part) in total.by_parameter.iter_mut().zip(part.by_parameter) {
-                total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
-            }
-            by_vector.push(part.by_vector);
-            total.tally.add(part.tally);
-        }
-        total.by_vector = VectorGradient::sum(&by_vector);
-        Ok(total)
+            })
+        })
     }
 
     /// Calls `with` the judge of sequences under the weights of the moment, if there is one.
@@ -302,7 +281,7 @@ impl TaggerTrainer {
         examples: &[&Tokens<'_>],
         options: LossOptions<'_>,
         (kept, random): (&[f32], &Random),
-    ) -> Result<Gradient> {
+    ) -> Result<BatchGradient> {
         let mut draws = random.fork(0);
         let thinned = |tokens: &&Tokens<'_>| thinned(tokens.frames, kept, &mut draws);
         let tokens: Vec<SparseFrames> = examples.iter().map(thinned).collect();
@@ -315,22 +294,22 @@ impl TaggerTrainer {
         let direct = direct.iter().flat_map(Matrix::as_slice).copied().collect();
         let mut beside = Beside { loss: BatchLoss::new(&answers, options), direct };
         let dropout = random.fork(u64::MAX);
-        let (mut by_parameter, mut by_frames) =
+        let (by_parameter, mut by_frames) =
             self.model.network.gradient_with_inputs(&frames, &mut beside, Some(&dropout))?;
         by_frames.iter_mut().zip(&masks).for_each(|(by_frames, mask)| mask.apply(by_frames.as_mut_slice()));
         let Beside { loss, direct } = beside;
         let by_frames = join(by_frames, &direct);
-        by_parameter.push(loss.transitions.iter().map(|&d| d as f32).collect());
         let by_vector = self.model.embedding.differentiate(&tokens, &by_frames);
-        Ok(Gradient { by_parameter, by_vector, tally: loss.tally })
+        Ok(BatchGradient { by_vector, ..BatchGradient::new(loss, by_parameter) })
     }
 
     /// A step against the `gradient` of `examples`; network, transitions and vectors are clipped as one.
-    fn step(&mut self, gradient: &Gradient, (progress, examples): (f64, &[&Tokens<'_>])) -> Result<()> {
+    fn step(&mut self, mut gradient: BatchGradient, (progress, examples): (f64, &[&Tokens<'_>])) -> Result<()> {
+        self.model.network.settle(&mut self.parameters, &mut gradient.by_parameter);
         let norm = norm(&gradient.by_parameter).hypot(norm(&[gradient.by_vector.values()]));
         if !(norm.is_finite() && gradient.tally.loss.is_finite()) {
-            let names: Vec<&str> = examples.iter().map(|tokens| tokens.answer.name.as_str()).collect();
-            let (epoch, utterances) = (self.epochs + 1, names.join(", "));
+            let utterances = gradient.blamed(examples.iter().map(|tokens| &*tokens.answer.name));
+            let epoch = self.epochs + 1;
             return Err(Error::Diverged { epoch, utterances, loss: gradient.tally.loss });
         }
         let options = self.config.steps.step_at(progress);

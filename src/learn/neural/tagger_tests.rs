@@ -39,7 +39,7 @@ fn tokens(data: &[(SparseFrames, Answer)]) -> Vec<Tokens<'_>> {
 }
 
 fn networks(dropout: f32) -> [NetworkConfig; 3] {
-    let lstm = LstmConfig { layers: 2, width: 4, subsampling: 1, dropout };
+    let lstm = LstmConfig { layers: 2, width: 4, projection: 0, subsampling: 1, dropout };
     let tdnn = TdnnConfig {
         input_context_frames: 1,
         input_width: 5,
@@ -48,6 +48,7 @@ fn networks(dropout: f32) -> [NetworkConfig; 3] {
         dilations: vec![1],
         subsampling: 1,
         dropout,
+        ..TdnnConfig::default()
     };
     [NetworkConfig::Lstm(lstm.clone()), NetworkConfig::Bilstm(lstm), NetworkConfig::Tdnn(tdnn)]
 }
@@ -82,7 +83,7 @@ fn gradients_are_slopes_by_every_parameter_transition_and_vector() {
         let kept = trainer.kept(&tokens(&data));
         assert_eq!(kept[FEATURES - 1], 0.0);
         let gradient = |trainer: &TaggerTrainer| trainer.gradient(&examples, &kept, &Random::new(6)).unwrap();
-        let Gradient { by_parameter, by_vector, .. } = gradient(&trainer);
+        let BatchGradient { by_parameter, by_vector, .. } = gradient(&trainer);
         let mut all = by_parameter;
         let dims = trainer.model.embedding.dims();
         let mut by_table = vec![0.0; FEATURES * dims];

@@ -2,13 +2,16 @@
 
 use rayon::prelude::*;
 
+use super::average::Average;
 use super::batches::{BatchSize, Shard, batches, is_usable};
+use super::gradient::BatchGradient;
 use super::loss::{BatchLoss, LossOptions, Tally};
 use super::sequence::{SequenceGoal, SequenceJudge, TransitionTraining};
-use super::{EpochReport, Example, LeftOut, TrainerConfig, checkpoint};
+use super::{EpochReport, Example, LeftOut, NotFinite, TrainerConfig, checkpoint};
 use crate::graph::Weights;
-use crate::network::optimiser::{AdamW, StepOptions};
+use crate::network::optimiser::Optimiser;
 use crate::network::{Acoustic, Network};
+use crate::parallel::in_order;
 use crate::random::Random;
 use crate::{Error, Result};
 
@@ -20,15 +23,21 @@ pub struct Trainer {
     pub(super) goal: Option<SequenceGoal>,
     /// Those of the network, then the transition weights, if they learn.
     pub(super) parameters: Vec<Vec<f32>>,
-    pub(super) optimiser: AdamW,
-    /// Sum of the parameters after each of the last epochs.
-    pub(super) sum: Vec<Vec<f32>>,
+    pub(super) optimiser: Optimiser,
+    pub(super) average: Average,
+    /// What the best epoch left, where early stopping asks for it.
+    pub(super) best: Option<Best>,
     pub(super) epochs: usize,
-    random: Random,
+    pub(super) random: Random,
 }
 
-/// Parts of a batch whose gradients are computed apart: more threads than this are of no use.
-pub(super) const SHARDS: usize = 4;
+/// An epoch, and how good it was.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Best {
+    pub(super) epoch: usize,
+    pub(super) error: f64,
+    pub(super) parameters: Vec<Vec<f32>>,
+}
 
 /// Utterances whose lengths differ by less than this many frames count as equally long.
 const LENGTH_STEP: usize = 50;
@@ -36,12 +45,12 @@ const LENGTH_STEP: usize = 50;
 /// Batches in a row whose loss is not finite before training gives up.
 const MOST_SKIPPED: usize = 5;
 
-/// The gradient of a batch, and what was learnt about it.
+/// What was learnt from in an epoch, and what not.
 #[derive(Default)]
-struct BatchGradient {
-    by_parameter: Vec<Vec<f32>>,
+struct Pass {
     tally: Tally,
     left_out: Vec<LeftOut>,
+    learning_rate: f32,
 }
 
 impl Trainer {
@@ -53,12 +62,13 @@ impl Trainer {
         config.check()?;
         let parameters: Vec<Vec<f32>> = network.parts().into_iter().map(|(_, _, values)| values).collect();
         let trainer = Self {
+            optimiser: Optimiser::new(config.optimiser, &parameters),
+            average: Average::new(&config, &parameters),
             config,
             network,
             goal: None,
-            optimiser: AdamW::new(&parameters),
-            sum: zeros(&parameters),
             parameters,
+            best: None,
             epochs: 0,
             random: Random::new(seed),
         };
@@ -76,8 +86,8 @@ impl Trainer {
         }
         if goal.transitions == TransitionTraining::Joint {
             self.parameters.push(goal.weights.0.clone());
-            self.optimiser = AdamW::new(&self.parameters);
-            self.sum = zeros(&self.parameters);
+            self.optimiser = Optimiser::new(self.config.optimiser, &self.parameters);
+            self.average = Average::new(&self.config, &self.parameters);
         }
         self.goal = Some(goal);
         Ok(self)
@@ -88,62 +98,84 @@ impl Trainer {
         self.epochs
     }
 
-    /// Whether all epochs are done.
+    /// Whether all epochs are done, or as many in a row as `patience` says have brought nothing.
     pub fn is_done(&self) -> bool {
-        self.epochs >= self.config.epochs
+        let patience = self.config.patience;
+        let in_vain = self.best.as_ref().map_or(0, |best| self.epochs - best.epoch);
+        self.epochs >= self.config.epochs || (patience > 0 && in_vain >= patience)
     }
 
-    /// The network as it is, or, when all epochs are done, with the mean of the last epochs' parameters.
+    /// The network after the epoch just done, its parameters averaged as the settings ask for: what that epoch is judged by.
     ///
     /// # Errors
     /// [`Error::Network`] when a parameter is not finite.
     pub fn network(&self) -> Result<Network> {
-        let mut parts = self.network.parts();
-        parts.iter_mut().zip(self.best_parameters()).for_each(|((_, _, values), best)| *values = best);
-        Network::load(self.network.config(), (self.network.input_dim(), self.network.pdfs()), parts)
+        self.network_of(self.averaged())
     }
 
     /// The transition weights that go with [`Trainer::network`]; `None` without a goal for sequences.
     pub fn weights(&self) -> Option<Weights> {
-        self.goal.as_ref().map(|goal| match goal.transitions {
-            TransitionTraining::Fixed => goal.weights.clone(),
-            TransitionTraining::Joint => Weights(self.best_parameters().pop().unwrap_or_default()),
-        })
+        self.weights_of(&self.averaged())
     }
 
-    fn best_parameters(&self) -> Vec<Vec<f32>> {
-        let averaged = self.config.average_last.min(self.config.epochs);
-        if !self.is_done() || averaged < 2 {
-            return self.parameters.clone();
-        }
-        let mean = |sum: &Vec<f32>| sum.iter().map(|sum| sum / averaged as f32).collect();
-        self.sum.iter().map(mean).collect()
-    }
-
-    /// The transition weights of the moment.
-    fn weights_now(&self, goal: &SequenceGoal) -> Weights {
-        match (goal.transitions, self.parameters.last()) {
-            (TransitionTraining::Joint, Some(weights)) => Weights(weights.clone()),
-            _ => goal.weights.clone(),
+    /// Takes the phone error of the epoch just done, on which early stopping decides.
+    pub fn judge(&mut self, error: f64) {
+        let improved = self.best.as_ref().is_none_or(|best| error < best.error);
+        if self.config.patience > 0 && improved {
+            self.best = Some(Best { epoch: self.epochs, error, parameters: self.averaged() });
         }
     }
 
-    /// One pass over `training`, then a look at `development`.
+    /// The epoch that [`Trainer::finish`] gives, with its error: the best one under early stopping.
+    pub fn best_epoch(&self) -> Option<(usize, f64)> {
+        self.best.as_ref().map(|best| (best.epoch, best.error))
+    }
+
+    /// What training has made, network and transition weights: those of the best epoch under early stopping, else of the last.
     ///
     /// # Errors
-    /// [`Error::Diverged`] when several batches in a row have a loss that is not finite; [`Error::Shape`] for examples that do
-    /// not fit the network.
+    /// As [`Trainer::network`].
+    pub fn finish(self) -> Result<(Network, Option<Weights>)> {
+        let parameters = self.best.as_ref().map_or_else(|| self.averaged(), |best| best.parameters.clone());
+        let weights = self.weights_of(&parameters);
+        Ok((self.network_of(parameters)?, weights))
+    }
+
+    fn averaged(&self) -> Vec<Vec<f32>> {
+        self.average.of(&self.parameters, self.epochs)
+    }
+
+    fn network_of(&self, parameters: Vec<Vec<f32>>) -> Result<Network> {
+        let mut parts = self.network.parts();
+        parts.iter_mut().zip(parameters).for_each(|((_, _, values), new)| *values = new);
+        Network::load(self.network.config(), (self.network.input_dim(), self.network.pdfs()), parts)
+    }
+
+    fn weights_of(&self, parameters: &[Vec<f32>]) -> Option<Weights> {
+        let goal = self.goal.as_ref()?;
+        match (goal.transitions, parameters.last()) {
+            (TransitionTraining::Joint, Some(weights)) => Some(Weights(weights.clone())),
+            _ => Some(goal.weights.clone()),
+        }
+    }
+
+    /// One pass over `training`, then a look at `development` with what [`Trainer::network`] gives.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`] when the loss of a batch is not finite and the settings say `stop`, or that of several in a row or of
+    /// all; [`Error::Shape`] for examples that do not fit the network; [`Error::Other`] when none can be learnt from.
     pub fn epoch(&mut self, training: &[Example<'_>], development: &[Example<'_>]) -> Result<EpochReport> {
         self.check(training)?;
         self.check(development)?;
-        let (tally, mut left_out) = self.learn(training)?;
+        let Pass { tally, mut left_out, learning_rate } = self.learn(training)?;
         self.epochs += 1;
-        self.remember();
+        self.average.after_epoch(&self.parameters, self.epochs);
         let (held_out, also) = self.measure(development)?;
         left_out.extend(also);
         Ok(EpochReport {
             epoch: self.epochs,
             of: self.config.epochs,
+            learning_rate,
             loss: tally.mean_loss(),
             accuracy: tally.accuracy(),
             development_loss: held_out.mean_loss(),
@@ -152,43 +184,61 @@ impl Trainer {
         })
     }
 
-    /// A step for every batch; also what was left out.
-    fn learn(&mut self, training: &[Example<'_>]) -> Result<(Tally, Vec<LeftOut>)> {
-        let mut random = self.random.fork(self.epochs as u64);
+    /// The places of what can be learnt from, in batches; the rest is told of.
+    fn plan(&self, training: &[Example<'_>], random: &mut Random) -> Result<(Vec<Vec<usize>>, Pass)> {
         let usable = training.iter().enumerate().filter(|(_, example)| is_usable(example));
         let lengths = usable.map(|(index, example)| (index, example.frames.rows()));
         let size = BatchSize { frames: self.config.batch_frames, length_step: LENGTH_STEP };
-        let plan = batches(lengths, size, &mut random);
-        let unusable = training.iter().filter(|example| !is_usable(example));
-        let reason = || "it has no frame, or one that is not a number".to_owned();
-        let name = |example: &Example<'_>| LeftOut { utterances: example.answer.name.clone(), reason: reason() };
-        let mut left_out: Vec<LeftOut> = unusable.map(name).collect();
-        let (mut tally, mut in_a_row) = (Tally::default(), 0);
+        let plan = batches(lengths, size, random);
+        if plan.is_empty() {
+            return Err(Error::Other("no utterance to learn from has frames that are all numbers".into()));
+        }
+        let mut pass = Pass::default();
+        for example in training.iter().filter(|example| !is_usable(example)) {
+            let utterances = example.answer.name.clone();
+            if self.config.not_finite == NotFinite::Stop && example.frames.rows() > 0 {
+                return Err(Error::Diverged { epoch: self.epochs + 1, utterances, loss: f64::NAN });
+            }
+            pass.left_out.push(LeftOut { utterances, reason: "it has no frame, or one that is not a number".into() });
+        }
+        Ok((plan, pass))
+    }
+
+    /// A step for every batch.
+    fn learn(&mut self, training: &[Example<'_>]) -> Result<Pass> {
+        let mut random = self.random.fork(self.epochs as u64);
+        let (plan, mut pass) = self.plan(training, &mut random)?;
+        let (mut learnt, mut in_a_row) = (0, 0);
         for (index, batch) in plan.iter().enumerate() {
             let found = self.gradient(batch, training, (&random, index as u64))?;
-            if found.tally.loss.is_finite() && found.by_parameter.iter().flatten().all(|value| value.is_finite()) {
-                in_a_row = 0;
-                tally.add(found.tally);
-                left_out.extend(found.left_out);
+            if found.is_finite() {
+                (learnt, in_a_row) = (learnt + 1, 0);
                 let progress = (self.epochs as f64 + index as f64 / plan.len() as f64) / self.config.epochs as f64;
-                self.step(&found.by_parameter, progress)?;
+                pass.learning_rate = self.step(found.by_parameter, progress)?;
+                pass.tally.add(found.tally);
+                pass.left_out.extend(found.left_out);
                 continue;
             }
             in_a_row += 1;
-            let names: Vec<&str> = batch.iter().map(|&example| training[example].answer.name.as_str()).collect();
-            let utterances = names.join(" ");
-            if in_a_row >= MOST_SKIPPED {
+            let utterances = found.blamed(batch.iter().map(|&example| &*training[example].answer.name));
+            let nothing_learnt = learnt == 0 && index + 1 == plan.len();
+            if self.config.not_finite == NotFinite::Stop || in_a_row >= MOST_SKIPPED || nothing_learnt {
                 return Err(Error::Diverged { epoch: self.epochs + 1, utterances, loss: found.tally.loss });
             }
-            left_out.push(LeftOut { utterances, reason: "the loss of their batch is not finite".into() });
+            let reason = format!("their loss or gradient is not a number: a batch of {} is skipped", batch.len());
+            pass.left_out.push(LeftOut { utterances, reason });
         }
-        Ok((tally, left_out))
+        Ok(pass)
     }
 
-    /// A step against `gradient`.
-    fn step(&mut self, gradient: &[Vec<f32>], progress: f64) -> Result<()> {
-        self.optimiser.step(&mut self.parameters, gradient, self.config.step_at(progress));
-        self.tell_network()
+    /// A step against `gradient`; its learning rate.
+    fn step(&mut self, mut gradient: Vec<Vec<f32>>, progress: f64) -> Result<f32> {
+        let options = self.config.step_at(progress);
+        self.network.settle(&mut self.parameters, &mut gradient);
+        self.optimiser.step(&mut self.parameters, &gradient, options);
+        self.average.after_step(&self.parameters, self.optimiser.steps - 1);
+        self.tell_network()?;
+        Ok(options.learning_rate)
     }
 
     /// Gives the network its parameters.
@@ -208,11 +258,15 @@ impl Trainer {
         Ok(())
     }
 
-    /// Calls `with` the judge of sequences under the weights of the moment, if there is one.
-    fn judged<T>(&self, with: impl FnOnce(Option<&SequenceJudge<'_>>) -> Result<T>) -> Result<T> {
-        match &self.goal {
-            None => with(None),
-            Some(goal) => with(Some(&goal.laid_out(&self.weights_now(goal))?)),
+    /// Calls `with` the judge of sequences under `weights`, if there is one.
+    fn judged<T>(
+        &self,
+        weights: Option<&Weights>,
+        with: impl FnOnce(Option<&SequenceJudge<'_>>) -> Result<T>,
+    ) -> Result<T> {
+        match (&self.goal, weights) {
+            (Some(goal), Some(weights)) => with(Some(&goal.laid_out(weights)?)),
+            _ => with(None),
         }
     }
 
@@ -225,52 +279,32 @@ impl Trainer {
         (random, number): (&Random, u64),
     ) -> Result<BatchGradient> {
         let (changes, drops) = (random.fork(number), random.fork(!number));
-        let shards = Shard::draw(batch, training, (&self.config.augment, self.network.subsampling()), &changes);
+        let shards = Shard::draw(batch, training, (&self.config.augment, self.network.subsampling()), &changes)?;
         let rows = shards.iter().map(Shard::rows).sum::<usize>().max(1);
-        let each = self.judged(|sequences| {
+        self.judged(self.weights_of(&self.parameters).as_ref(), |sequences| {
             let options = LossOptions { sequences, label_smoothing: self.config.label_smoothing, rows };
-            let one = |(index, shard): (usize, &Shard)| self.shard(shard, options, &drops.fork(index as u64));
-            shards.par_iter().enumerate().map(one).collect::<Result<Vec<_>>>()
-        })?;
-        let mut total = BatchGradient { by_parameter: zeros(&self.parameters), ..BatchGradient::default() };
-        for part in each {
-            total.by_parameter.par_iter_mut().zip(part.by_parameter).for_each(|(total, part)| {
-                total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
-            });
-            total.tally.add(part.tally);
-            total.left_out.extend(part.left_out);
-        }
-        Ok(total)
+            BatchGradient::of_parts(&shards, |index, shard| self.shard(shard, options, &drops.fork(index as u64)))
+        })
     }
 
     fn shard(&self, shard: &Shard, options: LossOptions<'_>, dropout: &Random) -> Result<BatchGradient> {
         let mut loss = BatchLoss::new(&shard.answers, options);
-        let mut by_parameter = self.network.gradient(&shard.utterances, &mut loss, Some(dropout))?;
-        // Dropped by `zip` where they do not learn.
-        by_parameter.push(loss.transitions.iter().map(|&d| d as f32).collect());
-        Ok(BatchGradient { by_parameter, tally: loss.tally, left_out: loss.left_out })
+        let by_parameter = self.network.gradient(&shard.utterances, &mut loss, Some(dropout))?;
+        Ok(BatchGradient::new(loss, by_parameter))
     }
 
-    /// Adds the parameters to the sum, when this is one of the last epochs.
-    fn remember(&mut self) {
-        if self.epochs + self.config.average_last > self.config.epochs {
-            for (sum, values) in self.sum.iter_mut().zip(&self.parameters) {
-                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-            }
-        }
-    }
-
-    /// Loss and accuracy without dropout, augmentation or smoothing.
+    /// Loss and accuracy of what [`Trainer::network`] gives, without dropout, augmentation or smoothing.
     fn measure(&self, examples: &[Example<'_>]) -> Result<(Tally, Vec<LeftOut>)> {
-        let each: Vec<(Tally, Vec<LeftOut>)> = self.judged(|sequences| {
+        let (network, weights) = (self.network()?, self.weights());
+        let each = self.judged(weights.as_ref(), |sequences| {
             let options = LossOptions { sequences, label_smoothing: 0.0, rows: 1 };
             let one = |example: &Example<'_>| {
                 let mut loss = BatchLoss::new(std::slice::from_ref(&example.answer), options);
-                let mut scores = self.network.log_posteriors(example.frames)?.0;
+                let mut scores = network.log_posteriors(example.frames)?.0;
                 crate::network::Criterion::differentiate(&mut loss, &mut scores)?;
                 Ok((loss.tally, loss.left_out))
             };
-            examples.par_iter().map(one).collect()
+            in_order(examples.par_iter().map(one))
         })?;
         let (mut total, mut left_out) = (Tally::default(), Vec::new());
         for (tally, also) in each {
@@ -295,26 +329,5 @@ impl Trainer {
     pub fn resume(&mut self, bytes: &[u8]) -> Result<()> {
         checkpoint::restore(self, bytes)?;
         self.tell_network()
-    }
-}
-
-pub(super) fn zeros(parameters: &[Vec<f32>]) -> Vec<Vec<f32>> {
-    parameters.iter().map(|values| vec![0.0; values.len()]).collect()
-}
-
-impl TrainerConfig {
-    /// The step at `progress`, 0 to 1: a linear warm-up, then a cosine down to nothing.
-    pub(super) fn step_at(&self, progress: f64) -> StepOptions {
-        let share = if progress < self.warm_up {
-            progress / self.warm_up
-        } else {
-            let done = (progress - self.warm_up) / (1.0 - self.warm_up);
-            0.5 * (1.0 + (std::f64::consts::PI * done).cos())
-        };
-        StepOptions {
-            learning_rate: (f64::from(self.learning_rate) * share.max(0.01)) as f32,
-            weight_decay: self.weight_decay,
-            clip: self.clip,
-        }
     }
 }

@@ -31,6 +31,7 @@ use crate::learn::criterion::Criterion;
 use crate::learn::neural::{Answer, EmbeddedNetwork, Embedding, SequenceGoal, TaggerTrainer, Tokens};
 use crate::learn::problem::Example;
 use crate::network::Network;
+use crate::parallel::in_order;
 use crate::random::Random;
 use crate::{Error, Result};
 
@@ -69,7 +70,7 @@ pub(super) fn train(
         watch(TagEvent::Round { report, development });
         best.offer(development, Some(scores));
     }
-    best.kept.map(Scores::Network).ok_or_else(|| Error::Other("no epoch was asked for".into()))
+    best.kept.map(|kept| Scores::Network(Box::new(kept))).ok_or_else(|| Error::Other("no epoch was asked for".into()))
 }
 
 /// A criterion over whole sequences; transitions begin with zeros.
@@ -128,7 +129,7 @@ fn accuracy(bench: &Bench<'_>, scores: &NetworkScores) -> Result<Option<f64>> {
         let found = viterbi(&plan, &scores.emissions(&example.input)?)?;
         Ok(found.states.iter().zip(&example.path).filter(|(found, right)| found == right).count())
     };
-    let each = bench.development.par_iter().map(right).collect::<Result<Vec<usize>>>()?;
+    let each = in_order(bench.development.par_iter().map(right))?;
     let all: usize = bench.development.iter().map(|example| example.path.len()).sum();
     Ok((all > 0).then(|| each.iter().sum::<usize>() as f64 / all as f64))
 }

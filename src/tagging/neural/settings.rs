@@ -111,7 +111,7 @@ impl NeuralSettings {
     /// The network of that kind; none for linear weights.
     pub(super) fn network(&self, source: Source) -> Option<NetworkConfig> {
         let Self { layers, width, dropout, tdnn, .. } = self;
-        let lstm = LstmConfig { layers: *layers, width: *width, subsampling: 1, dropout: *dropout };
+        let lstm = LstmConfig { layers: *layers, width: *width, projection: 0, subsampling: 1, dropout: *dropout };
         match source {
             Source::Linear => None,
             Source::Lstm => Some(NetworkConfig::Lstm(lstm)),
@@ -124,6 +124,7 @@ impl NeuralSettings {
                 dilations: tdnn.dilations.clone(),
                 subsampling: 1,
                 dropout: *dropout,
+                ..TdnnConfig::default()
             })),
         }
     }
@@ -139,6 +140,7 @@ impl NeuralSettings {
             label_smoothing: self.label_smoothing,
             average_last: self.average_last,
             augment: AugmentConfig::none(),
+            ..TrainerConfig::default()
         };
         TaggerConfig { steps, dropout: self.dropout, rare_dropout: self.rare_dropout }
     }

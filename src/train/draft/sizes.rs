@@ -12,7 +12,10 @@ const HOURS: f64 = 5.0;
 pub(super) fn adaptation(hours: f64) -> String {
     let frames = rounded(FRAMES_PER_HOUR * hours / 40.0, 100).clamp(100, 2000);
     let pass = |epochs: usize, more: &str| {
-        format!("epochs        = {epochs}\nbatch_frames  = {frames}\nlearning_rate = 5e-4\n{more}")
+        format!(
+            "epochs        = {epochs}\nbatch_frames  = {frames}\nlearning_rate = 5e-4\n{more}\
+             augment       = {{ vocal_tract = 0.0 }} # its speakers are who it is for\n"
+        )
     };
     let first = format!("[[pass]]                              # before the words are aligned anew\n{}", pass(3, ""));
     format!("\n{first}[[pass]]\n{}", pass(6, "average_last  = 3\n"))

@@ -1,0 +1,200 @@
+//! A training run with everything that its settings offer: stopped at any moment, on any number of threads, without room to write.
+
+use std::fs;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use super::journey::parts;
+use super::toy::{self, TOY};
+use super::util::Dir;
+
+/// Two passes that between them use every kind of step, average and end.
+const PASSES: &str = "[[pass]]
+epochs = 3
+batch_frames = 400
+optimiser = { kind = \"sgd\", momentum = 0.9 }
+learning_rate = 5e-2
+decay = \"linear\"
+weight_decay = 1e-4
+average_last = 2
+[[pass]]
+epochs = 12
+batch_frames = 400
+optimiser = { kind = \"adamw\", beta_2 = 0.99 }
+learning_rate = 1e-2
+decay = \"constant\"
+least_share = 0.1
+ema_decay = 0.9
+patience = 2
+not_finite = \"stop\"
+[ngram]
+order = 2
+";
+
+fn corpus() -> Dir {
+    let dir = Dir::new();
+    toy::corpus(&dir);
+    let text = dir.read("train.toml");
+    dir.write("train.toml", text.split_once("[[pass]]").unwrap().0.to_owned() + PASSES);
+    dir
+}
+
+/// Rows of the log without their times.
+fn rows(dir: &Dir, work: &str) -> Vec<String> {
+    let row = |line: &str| line.rsplit_once('\t').unwrap().0.to_owned();
+    fs::read_to_string(dir.path(&format!("{work}/log.tsv"))).unwrap_or_default().lines().map(row).collect()
+}
+
+#[test]
+fn threads_change_no_byte_of_model_and_log_and_training_stops_early() {
+    let dir = corpus();
+    let run = |threads: usize| {
+        let line = format!("--threads {threads} train train.toml --work work-{threads} --output model-{threads}");
+        let said = dir.senone(&line).ok().stderr;
+        (parts(&dir.path(&format!("model-{threads}"))), rows(&dir, &format!("work-{threads}")), said)
+    };
+    let (model, table, said) = run(2);
+    println!("{said}");
+    for threads in [1, 3] {
+        let (other, other_table, _) = run(threads);
+        assert!(other == model, "{threads} threads");
+        assert_eq!(other_table, table, "{threads} threads");
+    }
+    let expected = "stage\tepoch\tlearning_rate\tloss\tframes_right_percent\tdevelopment_loss\t\
+        development_frames_right_percent\tphone_error_percent";
+    assert_eq!(table[0], expected);
+    let of = |stage: &str| -> Vec<(usize, f64)> {
+        let rows = table.iter().map(|row| row.split('\t').collect::<Vec<_>>()).filter(|row| row[0] == stage);
+        rows.map(|row| (row[1].parse().unwrap(), row[7].parse().unwrap())).collect()
+    };
+    let (first, second) = (of("pass 1"), of("pass 2"));
+    assert!(first.iter().map(|row| row.0).eq(1..=3) && second.iter().map(|row| row.0).eq(1..=second.len()));
+    // As the rows say: it ends when two epochs in a row were no better than the best one before.
+    let best = second.iter().fold(second[0], |best, row| if row.1 < best.1 { *row } else { best });
+    assert!(second.len() == best.0 + 2 || second.len() == 12, "{second:?}");
+    assert!(second.len() < 12, "nothing to see: {second:?}");
+    let kept =
+        format!("pass 2 ends with epoch {}: epoch {} is kept, phone error {:.2} %", second.len(), best.0, best.1);
+    assert!(said.contains(&kept), "{kept}: {said}");
+    let plain =
+        |text: &str| text.lines().map(|line| line.split_once("] ").map_or(line, |parts| parts.1).to_owned()).collect();
+    let (mut told, lines): (Vec<String>, Vec<String>) = (plain(&said), plain(&dir.read("work-2/log.txt")));
+    assert_eq!(told.pop().unwrap(), "model-2: written");
+    assert_eq!(told, lines);
+    let curves = dir.read("work-2/curves.svg");
+    assert_eq!(curves.matches("<circle").count(), 3 * (table.len() - 1));
+}
+
+/// Waits until the log has more than `before` rows or `run` has ended, then for `more`; how many there were.
+fn after_rows(dir: &Dir, run: &mut Child, (before, more): (usize, Duration)) -> usize {
+    let start = Instant::now();
+    while rows(dir, "work").len() <= before && run.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(300), "no epoch ends");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(more);
+    rows(dir, "work").len()
+}
+
+#[test]
+fn killed_in_the_middle_of_epochs_a_run_ends_with_the_same_bytes() {
+    let dir = corpus();
+    dir.senone("train train.toml --work whole --output whole-model").ok();
+    let seconds: f64 = dir.read("whole/log.tsv").lines().last().unwrap().rsplit_once('\t').unwrap().1.parse().unwrap();
+    let train = || dir.senone("train train.toml --work work --output model --resume");
+    let (mut killed, mut seen) = (0, 1);
+    for attempt in 0..6 {
+        let mut run = train().spawn();
+        // Half an epoch after one has ended; once at its end, between the log and the checkpoint if it so happens.
+        let more = if attempt == 2 { 0.0 } else { 0.5 * seconds };
+        seen = after_rows(&dir, &mut run, (seen, Duration::from_secs_f64(more)));
+        match attempt {
+            // What Ctrl-C sends.
+            1 => drop(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap()),
+            _ => run.kill().unwrap(),
+        }
+        killed += usize::from(run.wait().unwrap().code().is_none());
+    }
+    assert!(killed >= 3, "{killed} of 6 runs were stopped in time");
+    let said = train().ok().stderr;
+    assert!(killed < 6 || said.contains("done before, taken from the work folder"), "{said}");
+    assert!(parts(&dir.path("model")) == parts(&dir.path("whole-model")));
+    assert_eq!(rows(&dir, "work"), rows(&dir, "whole"));
+    let left: Vec<String> = dir.list("work").into_iter().filter(|name| name.starts_with('.')).collect();
+    assert!(left.is_empty(), "{left:?}");
+    for name in ["pass-1.safetensors", "pass-2.safetensors", "pass-1.ctm", "gmm.ctm"] {
+        assert!(
+            fs::read(dir.path(&format!("work/{name}"))).unwrap()
+                == fs::read(dir.path(&format!("whole/{name}"))).unwrap(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_checkpoint_of_other_settings_or_a_broken_one_is_named() {
+    let dir = corpus();
+    dir.copy(&TOY.path("work"), "toy");
+    let settings = dir.read("train.toml");
+    dir.write("first.toml", settings.replace("epochs = 12", "epochs = 1").replace("patience = 2", "patience = 0"));
+    dir.senone("train first.toml --work work --output model").ok();
+    let refused = || dir.senone("train first.toml --work work --output model --resume").run().stderr;
+    for (bytes, reason) in [
+        (fs::read(dir.path("toy/pass-1.safetensors")).unwrap(), "the checkpoint is of a run with other settings: "),
+        (b"no such thing".to_vec(), "the checkpoint is broken: "),
+    ] {
+        dir.write("work/pass-1.safetensors", bytes);
+        let said = refused();
+        let last = said.lines().last().unwrap();
+        assert!(last.starts_with(&format!("senone: work/pass-1.safetensors: {reason}")), "{said}");
+        assert!(dir.read("work/log.txt").contains(&format!("] stopped: work/pass-1.safetensors: {reason}")), "{said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
+    let dir = Dir::new();
+    toy::corpus(&dir);
+    // A limit on the size of files stands for a full disk.
+    let stopped = |work: &str| {
+        let line = format!(
+            "trap '' XFSZ; ulimit -f 40; exec {} train train.toml --work {work} --output model --resume",
+            env!("CARGO_BIN_EXE_senone")
+        );
+        let ran = Command::new("sh").current_dir(dir.path("")).args(["-c", &line]).output().unwrap();
+        String::from_utf8(ran.stderr).unwrap().lines().last().unwrap().to_owned()
+    };
+    let last = stopped("none");
+    assert!(last.starts_with("senone: none/features.draft: cannot write: File too large"), "{last}");
+    assert_eq!(dir.list("none"), ["development.tsv", "log.txt", "settings.txt"]);
+    // Where features and alignment are there, checkpoints do not fit.
+    dir.senone("train train.toml --work whole --output whole-model").ok();
+    for part in ["features.safetensors", "gmm.ctm"] {
+        dir.write(&format!("work/{part}"), fs::read(dir.path(&format!("whole/{part}"))).unwrap());
+    }
+    let last = stopped("work");
+    assert!(last.starts_with("senone: work/pass-1.safetensors: cannot write: File too large"), "{last}");
+    let made =
+        ["curves.svg", "development.tsv", "features.safetensors", "gmm.ctm", "log.tsv", "log.txt", "settings.txt"];
+    assert_eq!(dir.list("work"), made);
+    assert!(!dir.path("model").exists());
+    dir.senone("train train.toml --work work --output model --resume").ok();
+    assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
+    assert_eq!(rows(&dir, "work").len(), 9);
+}
+
+#[test]
+fn patience_needs_a_development_set_and_averages_exclude_each_other() {
+    let dir = corpus();
+    dir.edit("train.toml", "development_speakers = 1\n", "");
+    let ran = dir.senone("train train.toml --work work --output model").run();
+    let message = "senone: patience = 2: expected 0 without development utterances whose words are known: their phone error is \
+        what it goes by\n";
+    assert!(ran.status == 1 && ran.stderr.ends_with(message), "{}", ran.stderr);
+    assert!(rows(&dir, "work").is_empty());
+    dir.edit("train.toml", "patience = 2", "average_last = 2");
+    let both =
+        "train.toml: average_last = 2: expected 1 with ema_decay: the parameters are averaged in one way or the other";
+    assert_eq!(dir.senone("train train.toml --work work --output model").refused(), both);
+}
