@@ -18,7 +18,7 @@ use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
 /// Name of the file with the tree of the network's graph.
-pub(super) pub(super) const TREE: &str = "tree.txt";
+pub(super) const TREE: &str = "tree.txt";
 
 /// The neighbours of each of `symbols`, pauses among them, as far as `kind` looks at them; `words` is what was said, which tells
 /// where words end.
