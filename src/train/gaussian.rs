@@ -11,7 +11,7 @@ use super::config::{GmmStage, TrainConfig};
 use super::context::{self, contexts, statistics};
 use super::corpus::{Corpus, Example};
 use super::transcripts::slots;
-use super::{Event, Progress, gaussian_error};
+use super::{Event, Progress, gaussian_error, work};
 use crate::Result;
 use crate::graph::{Graph, GraphSpec, Tree, Units};
 use crate::learn::gmm::{EmProgress, GmmAlignment, GmmConfig, GmmExample, GmmModel, GmmTrainer, TrainedGmm};
@@ -36,22 +36,23 @@ pub(super) struct System<'a> {
 pub(super) fn alignments(
     (config, stage): (&TrainConfig, &GmmStage),
     (align, network, corpus): (&GraphSpec, &GraphSpec, &mut Corpus),
-    work: &Path,
+    folder: &Path,
     progress: &mut Progress<'_>,
 ) -> Result<(Alignments, Units)> {
-    let path = work.join(ALIGNMENT);
+    let path = folder.join(ALIGNMENT);
     let rate = stage.features.sample_rate_hz;
     let found = if path.exists() {
         progress(Event::Resumed("alignment by the Gaussian model".into()));
         Alignments::resumed(&path, rate, (corpus, progress))?
     } else {
+        work::forget_from(ALIGNMENT, config, folder)?;
         make((config, stage), align, corpus, progress)?.stored(&path, rate)?
     };
     let units = match &config.context {
         None => Units::Monophone,
         Some(context) => {
             let grid = (&found, stage.features.timing(1));
-            context::units(context, (network, corpus), grid, (work, progress))?
+            context::units(context, (network, corpus), grid, (folder, progress))?
         }
     };
     let all = corpus.training.iter_mut().chain(&mut corpus.development);

@@ -77,18 +77,9 @@ impl Run<'_> {
             trainer.resume(&bytes).map_err(|error| Error::Config { path: path.into(), reason: error.to_string() })?;
             progress(Event::Resumed(format!("{}, {} epochs", stage.name, trainer.epochs_done())));
         } else {
-            self.forget_after(&stage.file)?;
+            work::forget_from(&stage.file, self.config, self.work)?;
         }
         Ok(trainer)
-    }
-
-    /// Removes what an earlier run made after the checkpoint `file`.
-    fn forget_after(&self, file: &str) -> Result<()> {
-        let later = work::stages(self.config).into_iter().skip_while(|made| made != file);
-        for path in later.map(|name| self.work.join(name)).filter(|path| path.exists()) {
-            std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
-        }
-        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::config::TrainConfig;
 use super::sequences::SEQUENCES;
-use super::{Event, Progress, gaussian, log, start};
+use super::{Event, Progress, context, gaussian, log, start};
 use crate::{Error, Result, formats};
 
 /// Folder for intermediate results.
@@ -28,8 +28,20 @@ pub enum Earlier {
 /// Names of the files of a run of `config`, in the order in which they are made; each is made from those before.
 pub(super) fn stages(config: &TrainConfig) -> Vec<String> {
     let pass = |pass: usize| [checkpoint_of(pass), alignment_after(pass)];
-    let first = [gaussian::ALIGNMENT, start::ALIGNMENT].map(str::to_owned);
+    let first = [gaussian::ALIGNMENT, context::TREE, start::ALIGNMENT].map(str::to_owned);
     first.into_iter().chain((1..=config.pass.len()).flat_map(pass)).chain([SEQUENCES.to_owned()]).collect()
+}
+
+/// Removes `file` and what an earlier run of `config` made after it from `folder`.
+///
+/// # Errors
+/// [`Error::Io`] naming the file.
+pub(super) fn forget_from(file: &str, config: &TrainConfig, folder: &Path) -> Result<()> {
+    let later = stages(config).into_iter().skip_while(|made| made != file);
+    for path in later.map(|name| folder.join(name)).filter(|path| path.exists()) {
+        std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
+    }
+    Ok(())
 }
 
 /// The checkpoint of the one-based `pass`.

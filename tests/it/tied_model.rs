@@ -79,6 +79,12 @@ fn triphones_inside_words_go_all_the_way_and_threads_change_no_byte() {
     }
     dir.senone("train train.toml --work one --output again --resume").ok();
     assert!(parts("one-model") == parts("again"));
+
+    // One that lost the alignment does not take the tree of another.
+    dir.write("one/tree.txt", "of another alignment");
+    fs::remove_file(dir.path("one/gmm.ctm")).unwrap();
+    dir.senone("train train.toml --work one --output anew --resume").ok();
+    assert!(parts("one-model") == parts("anew"));
 }
 
 #[test]
