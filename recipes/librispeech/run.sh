@@ -16,7 +16,7 @@ senone() { "$root/target/release/senone" --threads "$THREADS" "$@"; }
 cargo build --release --manifest-path "$root/Cargo.toml"
 mkdir -p "$WORK"
 senone train "${sets[@]/#/$LIBRISPEECH/}" --development "$LIBRISPEECH/dev-clean" --lexicon "$LEXICON" \
-  --work "$WORK/stages" --output "$WORK/model"
+  --resume --work "$WORK/stages" --output "$WORK/model"
 for test in test-clean test-other; do
   [ -d "$LIBRISPEECH/$test" ] || continue
   senone decode --model "$WORK/model" --format ctm "$LIBRISPEECH/$test" > "$WORK/$test.ctm"

@@ -19,6 +19,6 @@ senone manifest "$(part TRAIN)" > "$WORK/train.tsv"
 for set in development core; do
   senone manifest "$(part TEST)" --speakers "$recipe/$set.speakers" > "$WORK/$set.tsv"
 done
-senone train "$WORK/train.tsv" --development "$WORK/development.tsv" --work "$WORK/stages" --output "$WORK/model"
+senone train "$WORK/train.tsv" --development "$WORK/development.tsv" --resume --work "$WORK/stages" --output "$WORK/model"
 senone decode --model "$WORK/model" --format ctm "$WORK/core.tsv" > "$WORK/core.ctm"
 senone score "$WORK/core.tsv" "$WORK/core.ctm" --map "$recipe/48-39.map" --silence "" | tee "$WORK/core.score.txt"
