@@ -131,8 +131,9 @@ fn run(mut network: Network, utterances: &[Matrix], (work, runs): (Work, usize))
                 let mut sum: Vec<Vec<f32>> = values.iter().map(|values| vec![0.0; values.len()]).collect();
                 for shard in utterances.chunks(3) {
                     let gradient = network.gradient(shard, &mut { loss }, Some(&random))?;
-                    let cells = sum.iter_mut().flatten().zip(gradient.iter().flatten());
-                    cells.for_each(|(sum, value)| *sum += value);
+                    for (sum, part) in sum.iter_mut().zip(&gradient) {
+                        sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+                    }
                 }
                 adam.step(&mut values, &sum, options);
                 network.set(&values)?;

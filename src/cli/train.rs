@@ -86,7 +86,7 @@ fn settings(args: &TrainArgs) -> Result<Option<&Path>> {
     }
 }
 
-/// Drafts settings and trains by them; a new model is tuned, an adapted one keeps its settings of search.
+/// Drafts settings, trains by them, and tunes.
 fn from_corpora(args: &TrainArgs, first: Option<&Bundle>) -> Result<Bundle> {
     let name = args.output.file_name().unwrap_or_default().to_string_lossy();
     let request = DraftRequest {
@@ -101,15 +101,12 @@ fn from_corpora(args: &TrainArgs, first: Option<&Bundle>) -> Result<Bundle> {
     say(format_args!("{}: settings as the data suggest them", path.display()));
     let config = TrainConfig::read(&path, None)?;
     let bundle = trained(&config, first, args)?;
-    if first.is_some() {
-        return Ok(bundle);
-    }
     if !config.has_development() {
         say("not tuned: too little data to hold any out");
         return Ok(bundle);
     }
     let lexicon = config.lexicon.as_deref().map(Lexicon::read).transpose()?;
-    tune::tuned(bundle, &args.work.join(DEVELOPMENT), lexicon.as_ref())
+    tune::tuned_if_enough(bundle, &args.work.join(DEVELOPMENT), lexicon.as_ref())
 }
 
 fn trained(config: &TrainConfig, first: Option<&Bundle>, args: &TrainArgs) -> Result<Bundle> {

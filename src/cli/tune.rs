@@ -40,16 +40,30 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
         None => bundle,
     };
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
-    tuned(bundle, &args.corpus, lexicon.as_ref())?.save_search(&args.model)?;
+    let (bundle, set) = development(bundle, &args.corpus, lexicon.as_ref())?;
+    tuned(bundle, &set)?.save_search(&args.model)?;
     say(format_args!("{}: written", args.model.display()));
     Ok(Outcome::Complete)
 }
 
-/// `bundle` with the search settings that are best on `corpus`.
-pub fn tuned(bundle: Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Result<Bundle> {
+/// Phones that settings are chosen on, at least; fewer say little of others.
+const ENOUGH_PHONES: usize = 200;
+
+/// `bundle` with the search settings that are best on `corpus`; with its own where that is too small to tell.
+pub fn tuned_if_enough(bundle: Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Result<Bundle> {
+    let (bundle, set) = development(bundle, corpus, lexicon)?;
+    let phones: usize = set.iter().flat_map(|utterance| &utterance.words).map(|word| word[0].len()).sum();
+    if phones >= ENOUGH_PHONES {
+        return tuned(bundle, &set);
+    }
+    say(format_args!("not tuned: {phones} phones are held out, and {ENOUGH_PHONES} are needed"));
+    Ok(bundle)
+}
+
+/// `bundle` with the search settings that are best on `set`.
+fn tuned(bundle: Bundle, set: &[Development]) -> Result<Bundle> {
     let bundle = Arc::new(bundle);
-    let set = development(&bundle, corpus, lexicon)?;
-    let tuned = tune(&bundle, &set, &mut |event| say(event))?;
+    let tuned = tune(&bundle, set, &mut |event| say(event))?;
     let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
     bundle.description.search = tuned.settings;
     bundle.description.scores.clear(); // they were of other settings
@@ -57,7 +71,8 @@ pub fn tuned(bundle: Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Result
     Ok(bundle)
 }
 
-fn development(bundle: &Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Result<Vec<Development>> {
+/// `bundle`, and what its network says of the utterances of `corpus`.
+fn development(bundle: Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Result<(Bundle, Vec<Development>)> {
     let mut transcriber = Transcriber::new(lexicon, "");
     let mut wanted = Vec::new();
     for utterance in source::read(corpus)?.utterances {
@@ -71,7 +86,7 @@ fn development(bundle: &Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Res
     let shortest = check::report(&bundle.graph)?.shortest_frames;
     let clips: Vec<_> = wanted.iter().map(|(utterance, _)| &utterance.audio).collect();
     let rate = bundle.description.features.sample_rate_hz;
-    let read = read_clips(&clips, rate, |_, audio| heard(bundle, shortest, audio?));
+    let read = read_clips(&clips, rate, |_, audio| heard(&bundle, shortest, audio?));
     let mut set = Vec::new();
     for ((utterance, words), posteriors) in wanted.into_iter().zip(read) {
         match posteriors {
@@ -79,7 +94,7 @@ fn development(bundle: &Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Res
             Err(error) => say(format_args!("senone: left out {}: {error}", utterance.name)),
         }
     }
-    Ok(set)
+    Ok((bundle, set))
 }
 
 /// Words met so far that the lexicon lacks, each as often as it was met.

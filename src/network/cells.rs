@@ -166,6 +166,8 @@ fn exp_minus_one<const FUSED: bool>(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::gemm::vectorised;
+    use crate::network::kernels::tests::draw;
 
     fn check_sigmoid_and_tanh<const FUSED: bool>() {
         let points = (-4000..=4000).flat_map(|step| [step as f32 * 5e-3, step as f32 * 1e-6, step as f32]);
@@ -185,5 +187,39 @@ mod tests {
     fn sigmoid_and_tanh_are_exact_to_a_few_units_in_the_last_place() {
         check_sigmoid_and_tanh::<true>();
         check_sigmoid_and_tanh::<false>();
+    }
+
+    /// Gates, cells and outputs after a step of two lanes, and what a step back makes of them.
+    fn step_and_back(width: usize, run: impl Fn(Advance<'_>), back: impl Fn(Retreat<'_>)) -> Vec<f32> {
+        let (mut gates, mut cells) = (draw(1, 8 * width), draw(2, 2 * width));
+        let (past, by_output, zeros) = (draw(3, width), draw(4, 2 * width), vec![0.0; width]);
+        let (mut y, mut by_cells) = (vec![0.0; 2 * width + 3], draw(5, 2 * width));
+        let (mut output, mut spare) = (vec![0.0; 2 * width], vec![0.0; 2 * width]);
+        run(Advance { width, gates: &mut gates, cells: &mut cells, output: (&mut y, &[width + 3, 0]) });
+        let mut all = [&gates[..], &cells, &y].concat();
+        back(Retreat {
+            width,
+            gates: &mut gates,
+            cells: &cells,
+            past: &past,
+            by_output: &by_output,
+            by_cells: &mut by_cells,
+            output: &mut output,
+            zeros: &zeros,
+            spare: &mut spare,
+        });
+        assert!((0..width).all(|at| (output[at] - y[width + 3 + at]).abs() < 1e-6), "the same output once more");
+        all.extend([gates, by_cells].concat());
+        all
+    }
+
+    #[test]
+    fn every_processor_does_the_same() {
+        for width in [1, 7, 16, 33, 320] {
+            let plain = step_and_back(width, |step| step.run::<false>(), |step| step.run::<false>());
+            let fast = step_and_back(width, |step| vectorised(step), |step| vectorised(step));
+            assert!(plain.iter().zip(&fast).all(|(a, b)| (a - b).abs() < 2e-6), "{width}");
+            assert!(plain.iter().all(|value| value.is_finite()));
+        }
     }
 }

@@ -171,30 +171,35 @@ pub(super) struct Packed {
     cols: usize,
     /// Columns of a panel.
     width: usize,
+    /// Rows that products may have.
+    most_rows: usize,
 }
 
 impl Packed {
-    /// b in that order, for products with an `a` of at most `rows` rows, or a few more.
+    /// b in that order, for products with an `a` of at most `rows` rows.
     pub(super) fn new(b: View<'_>, rows: usize) -> Self {
         Self::by(kernel::kernel(), b, rows)
     }
 
     fn by(kernel: &Kernel, b: View<'_>, rows: usize) -> Self {
+        // Where there are more rows than in a tile there may be any number.
+        let most_rows = if rows < kernel.rows() { rows } else { usize::MAX };
         let (width, whole) = (kernel.cols(rows.clamp(1, kernel.rows())), b.cols().next_multiple_of(kernel.lanes));
         let mut values = Buffer::any(b.rows() * whole);
         for depth in even_blocks(b.rows(), DEPTH) {
             let block = &mut values[depth.start * whole..depth.end * whole];
             pack((b, &depth, &(0..b.cols())), (width, kernel.lanes), block);
         }
-        Self { values, rows: b.rows(), cols: b.cols(), width }
+        Self { values, rows: b.rows(), cols: b.cols(), width, most_rows }
     }
 
     /// out = start + a b.
     ///
     /// # Panics
-    /// When the shapes do not fit.
+    /// When the shapes do not fit, or there are more rows than the packing was for.
     pub(super) fn multiply(&self, out: ViewMut<'_>, start: Start<'_>, a: View<'_>) {
         assert!(a.cols() == self.rows && out.cols == self.cols, "shapes of a product must fit");
+        assert!(a.rows() <= self.most_rows, "a product must not have more rows than were announced");
         Product { kernel: kernel::kernel(), a, b: Right::Packed(self) }.run(out, start);
     }
 }
@@ -276,11 +281,8 @@ impl Product<'_> {
                     rows.clone().enumerate().for_each(|(at, row)| out_rows[at] = out.firsts.of(row) + first);
                     kernel.run(&tile, whole, (out.data, &out_rows[..count]));
                 } else {
-                    edge.clear();
-                    edge.resize(count * whole, 0.0);
-                    (0..count).for_each(|at| out_rows[at] = at * whole);
-                    kernel.run(&Tile { start: None, ..tile }, whole, (edge, &out_rows[..count]));
-                    let sums = rows.clone().zip(edge.chunks_exact(whole));
+                    let sums = edge_sums(kernel, &tile, whole, edge);
+                    let sums = rows.clone().zip(sums.chunks_exact(whole));
                     sums.for_each(|(row, sums)| start.add(sums, (&mut out.row(row)[first..first + width], first)));
                 }
             }
@@ -337,6 +339,15 @@ impl Product<'_> {
             }
         }
     }
+}
+
+/// The sums of a tile that reaches over the edge of the output, `[rows x whole]`.
+fn edge_sums<'e>(kernel: &Kernel, tile: &Tile<'_>, whole: usize, edge: &'e mut Vec<f32>) -> &'e [f32] {
+    let firsts: [usize; MOST_ROWS] = std::array::from_fn(|row| row * whole);
+    edge.clear();
+    edge.resize(tile.a_rows.len() * whole, 0.0);
+    kernel.run(&Tile { start: None, ..*tile }, whole, (edge, &firsts[..tile.a_rows.len()]));
+    edge
 }
 
 /// More rows than any kernel has.

@@ -129,9 +129,8 @@ fn adaptation(request: &DraftRequest<'_>, survey: &Survey, model: &Bundle) -> Re
     let shape = to_text(&shape).map_err(|reason| Error::Other(format!("{SETTINGS}: {reason}")))?;
     let mut text = head(request, survey);
     text += &shape;
-    text += sizes::ADAPTATION;
-    text +=
-        "\n# Without [ngram] the model keeps its n-gram, its priors, its transitions and the settings of its search.\n";
+    text += &sizes::adaptation(survey.hours);
+    text += "\n# Without [ngram] the model keeps its n-gram, its priors and its transitions.\n";
     Ok(vec![(GRAPH, model.graph.text().to_owned()), (SETTINGS, text)])
 }
 

@@ -7,15 +7,22 @@
 /// Hours at which the scale is 1.
 const HOURS: f64 = 5.0;
 
-/// The last epochs of adaptation and what they may change.
-pub(super) const ADAPTATION: &str = "
-[[pass]]                              # few and small steps: what the model knows is not to be lost
-epochs        = 6
-batch_frames  = 1500
-learning_rate = 3e-4
-average_last  = 3
-augment       = { speeds = [1.0], vocal_tract = 0.0 } # its speakers are who it is for
-";
+/// The tables of passes of an adaptation: few and small steps, since what the model knows is not to be lost; an epoch has about
+/// 40 of them, fewer for less than a minute.
+pub(super) fn adaptation(hours: f64) -> String {
+    let frames = rounded(FRAMES_PER_HOUR * hours / 40.0, 100).clamp(100, 2000);
+    let pass = |epochs: usize, more: &str| {
+        format!(
+            "epochs        = {epochs}\nbatch_frames  = {frames}\nlearning_rate = 5e-4\n{more}\
+             augment       = {{ vocal_tract = 0.0 }} # its speakers are who it is for\n"
+        )
+    };
+    let first = format!("[[pass]]                              # before the words are aligned anew\n{}", pass(3, ""));
+    format!("\n{first}[[pass]]\n{}", pass(6, "average_last  = 3\n"))
+}
+
+/// Frames of 10 ms.
+const FRAMES_PER_HOUR: f64 = 360_000.0;
 
 /// Whole sequences are worth training on from here on.
 const SEQUENCE_HOURS: f64 = 0.5;
