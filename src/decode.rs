@@ -16,7 +16,7 @@ use crate::symbols::PdfId;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
-pub use crate::search::{DecodeOptions, Decoded, Pruning};
+pub use crate::search::{DecodeOptions, Decoded, Method};
 
 /// A model and its compiled graph, ready for any number of recordings.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::alignment::{Alignment, Segment, Tier};
-use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, search_widening};
+use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, best_symbols, search_widening};
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
 use crate::graph::{Graph, Weights};
 use crate::symbols::SymbolTable;
@@ -72,14 +72,16 @@ impl SearchSettings {
     }
 }
 
-/// Whether the search may drop paths that score badly.
+/// How the labels of frames are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Pruning {
-    /// Beam search, made wider when it loses every path.
+pub enum Method {
+    /// The best path, by a beam search that is made wider when it loses every path.
     #[default]
     Beam,
     /// The best path of all, at any cost.
     Exact,
+    /// The best symbol of each frame by itself, legal or not: what emissions say without a graph.
+    Frames,
 }
 
 /// How to decode.
@@ -87,8 +89,8 @@ pub enum Pruning {
 pub struct DecodeOptions {
     /// Scales, penalty and beam: as the model was tuned, or changed by the user.
     pub settings: SearchSettings,
-    /// Whether to prune.
-    pub pruning: Pruning,
+    /// What is done with emissions and graph.
+    pub method: Method,
 }
 
 /// What came out of one recording.
@@ -155,12 +157,13 @@ impl Searcher {
     /// than the shortest legal sequence has frames; [`Error::Impossible`]; [`Error::NotFinite`].
     pub fn search(&self, posteriors: &LogPosteriors) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
         let emissions = hybrid(posteriors, &self.priors, self.options.settings.hybrid())?;
-        let beam = match self.options.pruning {
+        let beam = match self.options.method {
             // The path of `viterbi`, in memory that does not grow with states times frames.
-            Pruning::Exact => BeamOptions::EXACT,
-            Pruning::Beam => {
+            Method::Exact => BeamOptions::EXACT,
+            Method::Beam => {
                 BeamOptions { beam: self.options.settings.beam, max_active: self.options.settings.max_active }
             }
+            Method::Frames => return Ok((best_symbols(self.plan.graph(), &emissions), Vec::new())),
         };
         search_widening(&self.plan, &emissions, beam)
     }

@@ -11,7 +11,7 @@ use senone::decode::posteriors;
 use senone::emission::LogPosteriors;
 use senone::graph::check;
 use senone::graph::lexicon::Lexicon;
-use senone::train::{Development, Transcriber, tune};
+use senone::train::{Development, Held, Transcriber, tune};
 use senone::{Error, Result};
 
 use super::{Outcome, say};
@@ -30,6 +30,12 @@ pub struct TuneArgs {
     /// Phone n-gram (ARPA) that becomes the model's
     #[arg(long, value_name = "FILE")]
     ngram: Option<PathBuf>,
+    /// Hold the weight on log-priors at this; 0 is without priors
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    prior_scale: Option<f32>,
+    /// Hold the weight on the phone n-gram at this; 0 is without it
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    lm_scale: Option<f32>,
 }
 
 /// Tunes and stores what was found.
@@ -41,7 +47,8 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     };
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     let (bundle, set) = development(bundle, &args.corpus, lexicon.as_ref())?;
-    tuned(bundle, &set)?.save_search(&args.model)?;
+    let held = Held { prior_scale: args.prior_scale, lm_scale: args.lm_scale };
+    tuned(bundle, &set, held)?.save_search(&args.model)?;
     say(format_args!("{}: written", args.model.display()));
     Ok(Outcome::Complete)
 }
@@ -54,16 +61,16 @@ pub fn tuned_if_enough(bundle: Bundle, corpus: &Path, lexicon: Option<&Lexicon>)
     let (bundle, set) = development(bundle, corpus, lexicon)?;
     let phones: usize = set.iter().flat_map(|utterance| &utterance.words).map(|word| word[0].len()).sum();
     if phones >= ENOUGH_PHONES {
-        return tuned(bundle, &set);
+        return tuned(bundle, &set, Held::default());
     }
     say(format_args!("not tuned: {phones} phones are held out, and {ENOUGH_PHONES} are needed"));
     Ok(bundle)
 }
 
-/// `bundle` with the search settings that are best on `set`.
-fn tuned(bundle: Bundle, set: &[Development]) -> Result<Bundle> {
+/// `bundle` with the search settings that are best on `set`, but for what is `held`.
+fn tuned(bundle: Bundle, set: &[Development], held: Held) -> Result<Bundle> {
     let bundle = Arc::new(bundle);
-    let tuned = tune(&bundle, set, &mut |event| say(event))?;
+    let tuned = tune(&bundle, set, held, &mut |event| say(event))?;
     let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
     bundle.description.search = tuned.settings;
     bundle.description.scores.clear(); // they were of other settings

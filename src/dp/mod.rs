@@ -30,7 +30,7 @@ pub use cost::add_cost;
 pub use counts::{Counts, counts, path_counts};
 pub use plan::{Plan, PlanOptions};
 pub use rows::{Rows, Step};
-pub use segments::{SegmentSpan, segments};
+pub use segments::{SegmentSpan, best_symbols, segments};
 pub use semiring::{Frames, LogSum, Max, Semiring};
 pub use trellis::{Trellis, backward, forward};
 pub use viterbi::{Path, labelled_path, path_score, viterbi};

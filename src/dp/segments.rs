@@ -1,5 +1,6 @@
 //! From a state per frame to labelled stretches of frames.
 
+use crate::emission::Emissions;
 use crate::graph::Graph;
 use crate::symbols::{StateId, SymbolId, WordId};
 
@@ -29,13 +30,29 @@ pub fn segments(graph: &Graph, states: &[StateId]) -> Vec<SegmentSpan> {
     spans
 }
 
+/// The symbol of the best pdf of each frame, frames of one symbol together; the first of several that are equally good.
+pub fn best_symbols(graph: &Graph, emissions: &Emissions) -> Vec<SegmentSpan> {
+    let mut symbols = vec![SymbolId(0); graph.pdfs()];
+    graph.states().iter().for_each(|state| symbols[state.pdf.index()] = state.symbol);
+    let mut spans: Vec<SegmentSpan> = Vec::new();
+    for (frame, row) in emissions.matrix().iter_rows().enumerate() {
+        let best = row.iter().enumerate().fold(0, |best, (pdf, score)| if *score > row[best] { pdf } else { best });
+        match spans.last_mut() {
+            Some(span) if span.symbol == symbols[best] => span.end = frame + 1,
+            _ => spans.push(SegmentSpan { symbol: symbols[best], word: None, start: frame, end: frame + 1 }),
+        }
+    }
+    spans
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc as Shared;
 
     use super::*;
-    use crate::graph::{GraphBuilder, State};
-    use crate::symbols::PdfId;
+    use crate::graph::{Boundary, GraphBuilder, State};
+    use crate::matrix::Matrix;
+    use crate::symbols::{PdfId, TransitionId};
 
     fn span(symbol: u32, word: Option<u32>, range: std::ops::Range<usize>) -> SegmentSpan {
         SegmentSpan { symbol: SymbolId(symbol), word: word.map(WordId), start: range.start, end: range.end }
@@ -58,5 +75,22 @@ mod tests {
             segments(&graph, &[a1, a2, b, b]),
             [span(0, Some(7), 0..2), span(1, None, 2..3), span(1, None, 3..4)]
         );
+    }
+
+    #[test]
+    fn frames_by_themselves_need_no_arc() {
+        let mut builder = GraphBuilder::new(Shared::new(["a", "b"].into_iter().collect()), 3, 0);
+        let mut state = |pdf, symbol| {
+            builder.state(State { pdf: PdfId(pdf), symbol: SymbolId(symbol), entry: true, restarts: false, word: None })
+        };
+        let states = [(0, 0), (1, 1), (2, 0)].map(|(pdf, symbol)| state(pdf, symbol));
+        let boundary = Boundary { state: states[0], transition: TransitionId::NONE, fixed: 0.0 };
+        builder.start(boundary);
+        builder.end(boundary);
+        let graph = builder.build().unwrap();
+        let emissions = Matrix::from_vec(4, 3, vec![3., 1., 2., 0., 1., 2., 0., 2., 1., 0., 0., 0.]).unwrap();
+        let emissions = Emissions::new(emissions).unwrap();
+        let expected = [span(0, None, 0..2), span(1, None, 2..3), span(0, None, 3..4)];
+        assert_eq!(best_symbols(&graph, &emissions), expected);
     }
 }

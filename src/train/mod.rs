@@ -36,7 +36,7 @@ pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;
 pub use store::Again;
 pub use transcripts::{Transcriber, Words, slots};
-pub use tune::{Development, Tuned, tune};
+pub use tune::{Development, Held, Tuned, tune};
 pub use work::{Earlier, Work};
 
 use crate::bundle::Bundle;

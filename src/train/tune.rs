@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::{Event, Progress, Words};
 use crate::bundle::{Bundle, SearchSettings};
-use crate::decode::{DecodeOptions, Pruning, search_model};
+use crate::decode::{DecodeOptions, Method, search_model};
 use crate::emission::LogPosteriors;
 use crate::graph::GraphSpec;
 use crate::metrics::{EditCounts, Hypotheses, Reference, ScoreOptions, Transcript, score};
@@ -33,6 +33,31 @@ pub struct Tuned {
     pub errors: EditCounts,
 }
 
+/// Settings that are given, and so not tuned.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Held {
+    /// Weight of log-priors.
+    pub prior_scale: Option<f32>,
+    /// Weight of the phone n-gram.
+    pub lm_scale: Option<f32>,
+}
+
+impl Held {
+    fn of(self, settings: SearchSettings) -> SearchSettings {
+        SearchSettings {
+            prior_scale: self.prior_scale.unwrap_or(settings.prior_scale),
+            lm_scale: self.lm_scale.unwrap_or(settings.lm_scale),
+            ..settings
+        }
+    }
+
+    /// The moves that change nothing that is held.
+    fn moves(self) -> Vec<Move> {
+        let held = [false, self.prior_scale.is_some(), self.lm_scale.is_some(), false];
+        MOVES.into_iter().zip(held).filter(|(_, held)| !held).map(|(change, _)| change).collect()
+    }
+}
+
 /// One direction of the search: how a setting moves by `steps`.
 pub(super) type Move = fn(&mut SearchSettings, f32);
 
@@ -56,17 +81,19 @@ const WIDE_BEAM: f32 = 20.0;
 /// Errors more that a narrower beam may make, as a share of the reference.
 const BEAM_TOLERANCE: f64 = 0.0002;
 
-/// Chooses acoustic, prior and language-model scale and insertion penalty for the least phone error, then the beam.
+/// Chooses acoustic, prior and language-model scale and insertion penalty, but for what is `held`, for the least phone error, then
+/// the beam.
 ///
 /// # Errors
-/// [`Error::Other`] when `set` is empty; errors of decoding.
-pub fn tune(bundle: &Arc<Bundle>, set: &[Development], progress: &mut Progress<'_>) -> Result<Tuned> {
+/// [`Error::Other`] when `set` is empty; [`Error::Setting`] for a held setting out of range; errors of decoding.
+pub fn tune(bundle: &Arc<Bundle>, set: &[Development], held: Held, progress: &mut Progress<'_>) -> Result<Tuned> {
     if set.is_empty() {
         return Err(Error::Other("no development utterance to tune on".into()));
     }
-    let start = SearchSettings { beam: WIDE_BEAM, ..bundle.description.search };
+    let start = held.of(SearchSettings { beam: WIDE_BEAM, ..bundle.description.search });
+    start.check()?;
     let judge = |settings| errors(bundle, set, settings);
-    let tuned = descend(&judge, (start, &MOVES, &STEPS), progress)?;
+    let tuned = descend(&judge, (start, &held.moves(), &STEPS), progress)?;
     choose_beam(bundle, set, tuned)
 }
 
@@ -144,7 +171,7 @@ pub(super) fn errors_with(
     model: SearchModel,
     (set, settings): (&[Development], SearchSettings),
 ) -> Result<EditCounts> {
-    let searcher = Searcher::new(model, DecodeOptions { settings, pruning: Pruning::Beam })?;
+    let searcher = Searcher::new(model, DecodeOptions { settings, method: Method::Beam })?;
     let decode = |utterance: &Development| -> Result<(String, Vec<String>)> {
         let (spans, _) = searcher.search(&utterance.posteriors)?;
         let names = spans.iter().map(|span| spec.symbols().name(span.symbol).to_owned());

@@ -420,6 +420,31 @@ mod settings {
     }
 
     #[test]
+    fn without_the_graph_each_frame_speaks_for_itself() {
+        let dir = toy::with_model();
+        let decode =
+            |options: &str| dir.senone(&format!("decode --model model {options}")).arg(TOY.utterance("test-5-0")).ok();
+        let frames = decode("--no-graph").stdout;
+        let phones = rows(&frames);
+        assert!(phones.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].2 != pair[1].2), "{frames}");
+        assert!(phones.len() >= rows(&decode("").stdout).len(), "{frames}");
+        assert_ne!(decode("--no-graph --prior-scale 9").stdout, frames);
+        let said = dir.senone("decode --model model a.wav --no-graph --beam 5").misused();
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+
+    #[test]
+    fn tuning_holds_what_is_given() {
+        let dir = folder();
+        dir.write("some.tsv", "utterance\taudio\twords\nu1\ta.wav\tma\n");
+        let tune = |options: &str| dir.senone(&format!("tune model some.tsv --lexicon words.dict {options}"));
+        tune("--prior-scale 0 --lm-scale 0.25").ok();
+        let description = std::fs::read_to_string(dir.path("model/bundle.toml")).unwrap();
+        assert!(description.contains("\nprior_scale = 0.0\nlm_scale = 0.25\n"), "{description}");
+        assert_eq!(tune("--lm-scale -1").refused(), "LM scale = -1: expected a number of at least 0");
+    }
+
+    #[test]
     fn training_settings_are_checked_before_anything_is_read() {
         let refused = |file: &str, from: &str, to: &str| {
             let dir = Dir::new();

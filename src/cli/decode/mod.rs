@@ -8,7 +8,7 @@ mod recordings;
 
 use clap::Args;
 use senone::Result;
-use senone::search::{DecodeOptions, Pruning, SearchSettings};
+use senone::search::{DecodeOptions, Method, SearchSettings};
 
 use super::Outcome;
 
@@ -50,11 +50,15 @@ struct SearchArgs {
     /// Prune nothing
     #[arg(long, conflicts_with_all = ["beam", "max_active"])]
     exact: bool,
+    /// Take the best phone of each frame by itself: no graph, no n-gram, and no priors unless --prior-scale is given
+    #[arg(long, conflicts_with_all = ["acoustic_scale", "lm_scale", "insertion_penalty", "beam", "max_active", "exact"])]
+    no_graph: bool,
 }
 
 impl SearchArgs {
     /// The settings `own`, changed as asked, and checked.
     fn options(&self, own: SearchSettings) -> Result<DecodeOptions> {
+        let own = if self.no_graph { SearchSettings { prior_scale: 0.0, ..own } } else { own };
         let settings = SearchSettings {
             acoustic_scale: self.acoustic_scale.unwrap_or(own.acoustic_scale),
             prior_scale: self.prior_scale.unwrap_or(own.prior_scale),
@@ -64,7 +68,12 @@ impl SearchArgs {
             max_active: self.max_active.unwrap_or(own.max_active),
         };
         settings.check()?;
-        Ok(DecodeOptions { settings, pruning: if self.exact { Pruning::Exact } else { Pruning::Beam } })
+        let method = match (self.exact, self.no_graph) {
+            (true, _) => Method::Exact,
+            (_, true) => Method::Frames,
+            _ => Method::Beam,
+        };
+        Ok(DecodeOptions { settings, method })
     }
 }
 
