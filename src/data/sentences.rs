@@ -4,7 +4,6 @@
 
 use std::path::Path;
 
-use super::columns::{ColumnFile, Layout};
 use crate::graph::lexicon::{Lexicon, without_stress};
 use crate::{Error, Result};
 
@@ -33,26 +32,10 @@ impl Sentences {
     /// [`Error::Io`] when it cannot be read as UTF-8; [`Error::TextFile`] when nothing is in it.
     pub fn read(path: &Path, options: SentenceOptions<'_>) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
-        Self::parse(&text, options).some(path)
-    }
-
-    /// Reads the first column of the column file at `path`, a sentence from each of its sequences.
-    ///
-    /// # Errors
-    /// As [`ColumnFile::read`], and the first fault that it finds; [`Error::TextFile`] when no sentence has a known word.
-    pub fn read_columns(path: &Path, options: SentenceOptions<'_>) -> Result<Self> {
-        let ColumnFile { sequences, faults } = ColumnFile::read(path, Layout::Tokens)?;
-        if let Some(fault) = faults.into_iter().next() {
-            return Err(fault);
-        }
-        let lines: Vec<String> = sequences.iter().map(|sequence| sequence.column(0).join(" ")).collect();
-        Self::parse(&lines.join("\n"), options).some(path)
-    }
-
-    fn some(self, path: &Path) -> Result<Self> {
-        match self.sequences.is_empty() {
+        let found = Self::parse(&text, options);
+        match found.sequences.is_empty() {
             true => Err(Error::TextFile { path: path.to_owned(), line: 1, reason: "no sentence is in it".into() }),
-            false => Ok(self),
+            false => Ok(found),
         }
     }
 
@@ -132,16 +115,6 @@ mod tests {
         assert_eq!(found.unknown, 2);
         let plain = Sentences::parse("Hello, you!", SentenceOptions { pause: None, ..options });
         assert_eq!(text(&plain), ["HH AH L OW Y UW"]);
-    }
-
-    #[test]
-    fn columns_are_sentences_word_by_word() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "a\tX\nb\tY\n\nc\tX\n").unwrap();
-        assert_eq!(text(&Sentences::read_columns(file.path(), SentenceOptions::default()).unwrap()), ["a b", "c"]);
-        std::fs::write(file.path(), "a\tX\n\nc\n").unwrap();
-        let error = Sentences::read_columns(file.path(), SentenceOptions::default()).unwrap_err().to_string();
-        assert!(error.contains("1 column here, but 2 columns in line 1"), "{error}");
     }
 
     #[test]

@@ -240,9 +240,6 @@ pub struct NgramConfig {
 pub struct TextConfig {
     /// Words, a sentence on each line; relative to `--data`.
     pub file: PathBuf,
-    /// Whether the words are the first column of a column file, one on each line and a blank line after a sentence.
-    #[serde(default)]
-    pub columns: bool,
     /// What its n-gram counts in the mixture, above 0; what all texts leave of 1 is the training utterances'.
     pub share: f64,
 }

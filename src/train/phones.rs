@@ -22,7 +22,7 @@ pub(super) fn ngram(
         [] => own,
         texts => {
             let lexicon = lexicon.map(Lexicon::read).transpose()?;
-            let of = |text: &TextConfig| of_text(spec, (lexicon.as_ref(), config), text);
+            let of = |text: &TextConfig| of_text(spec, (lexicon.as_ref(), config), &text.file);
             let others = texts.iter().map(of).collect::<Result<Vec<Ngram>>>()?;
             let shared = others.iter().zip(texts).map(|(ngram, text)| (ngram, text.share));
             Ngram::mixed(&[(&own, config.own_share())].into_iter().chain(shared).collect::<Vec<_>>())?
@@ -34,13 +34,12 @@ pub(super) fn ngram(
     })
 }
 
-fn of_text(spec: &GraphSpec, (lexicon, config): (Option<&Lexicon>, &NgramConfig), text: &TextConfig) -> Result<Ngram> {
+fn of_text(spec: &GraphSpec, (lexicon, config): (Option<&Lexicon>, &NgramConfig), file: &Path) -> Result<Ngram> {
     let pause = spec.optional().first().map(|&symbol| spec.symbols().name(symbol));
-    let read = if text.columns { Sentences::read_columns } else { Sentences::read };
-    let sentences = read(&text.file, SentenceOptions { lexicon, pause })?;
+    let sentences = Sentences::read(file, SentenceOptions { lexicon, pause })?;
     let symbol = |name: &String| {
         let reason = || format!("the phone {name:?}, which the text asks for, is no symbol of the graph");
-        let error = || Error::TextFile { path: text.file.clone(), line: 1, reason: reason() };
+        let error = || Error::TextFile { path: file.to_owned(), line: 1, reason: reason() };
         spec.symbols().get(name).ok_or_else(error)
     };
     let sequence = |names: &Vec<String>| names.iter().map(symbol).collect();
