@@ -135,11 +135,7 @@ fn from_corpora(first: Option<&Bundle>, (args, device): (&TrainArgs, &Device)) -
     tune::tuned_if_enough(bundle, &args.work.join(DEVELOPMENT), lexicon.as_ref())
 }
 
-fn trained(
-    config: &TrainConfig,
-    first: Option<&Bundle>,
-    (args, device): (&TrainArgs, &Device),
-) -> Result<Bundle> {
+fn trained(config: &TrainConfig, first: Option<&Bundle>, (args, device): (&TrainArgs, &Device)) -> Result<Bundle> {
     let clock = Instant::now();
     let earlier = if args.resume { Earlier::Resumed } else { Earlier::Refused };
     let work = Work { folder: &args.work, earlier, device };

@@ -100,7 +100,8 @@ impl Network {
         let operation = NetworkOp::new(&self.plan, (self.parameters.lengths(), segments), dropout);
         let by_parameters = operation.by_parameters();
         let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
-        let gradient = self.by_scores(criterion, with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)?)?;
+        let gradient =
+            self.by_scores(criterion, with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)?)?;
         let loss = scores.apply_op1(Surrogate { gradient }).map_err(refused)?;
         drop(scores);
         let gradients = loss.backward().map_err(refused)?;
@@ -361,7 +362,7 @@ mod tests {
     /// Compares values with those expected, relative to the largest of these.
     fn assert_near(name: &str, found: &[f32], expected: &[f32]) {
         assert_eq!(found.len(), expected.len(), "{name}");
-        let largest = expected.iter().fold(0.1f32, |most, value| most.max(value.abs()));
+        let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
         let near = expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
         assert!(near, "{name}: {expected:?} {found:?}");
     }

@@ -80,7 +80,8 @@ pub(super) fn spliced(x: &Tensor, dim: usize, splice: &Splice) -> Result<Tensor>
     let mut shape = x.dims().to_vec();
     (shape[dim], shape[dim + 1]) = (blocks, stride * cols);
     let blocks = x.pad_with_zeros(dim, 0, blocks * stride - rows)?.reshape(shape)?;
-    let seen = |part: &Stretch| blocks.narrow(dim, part.block, out)?.narrow(dim + 1, part.row * cols, part.count * cols);
+    let seen =
+        |part: &Stretch| blocks.narrow(dim, part.block, out)?.narrow(dim + 1, part.row * cols, part.count * cols);
     let seen = stretches(splice).iter().map(seen).collect::<Result<Vec<_>>>()?;
     Tensor::cat(&seen, dim + 1)?.contiguous()
 }
@@ -116,8 +117,11 @@ mod tests {
         let mut layout = Layout::new(&Segments::new(lengths), 3);
         let values: Vec<f32> = (0..30).map(|row| row as f32).collect();
         let mut x = layout.upload(&values, &device).unwrap();
-        let mut expected: Vec<Vec<Vec<f32>>> =
-            layout.segments().iter().map(|(first, rows)| (first..first + rows).map(|row| vec![row as f32]).collect()).collect();
+        let mut expected: Vec<Vec<Vec<f32>>> = layout
+            .segments()
+            .iter()
+            .map(|(first, rows)| (first..first + rows).map(|row| vec![row as f32]).collect())
+            .collect();
         for splice in &splices {
             let see = |rows: &Vec<Vec<f32>>, row: usize| {
                 splice.singles().flat_map(|single| rows[row * splice.stride() + single.offset].clone()).collect()
