@@ -5,7 +5,7 @@ use candle_core::Error::{NotCompiledWithCudaSupport, NotCompiledWithMetalSupport
 use crate::parallel::SHARDS;
 use crate::{Error, Result};
 
-/// What computes gradients. Scores are computed by the processor in any case: decoding needs no more.
+/// What computes the gradients of training. Decoding is the processor's in any case, which is fast enough for it.
 #[derive(Debug, Clone, Default)]
 pub struct Device {
     /// What candle's operations run on; `None` is the layers' own kernels.
