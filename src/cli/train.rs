@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use senone::bundle::Bundle;
 use senone::graph::lexicon::Lexicon;
+use senone::network::Device;
 use senone::train::{self, DEVELOPMENT, DraftRequest, Earlier, TrainConfig, Work};
 use senone::{Error, Result};
 
@@ -42,17 +43,42 @@ pub struct TrainArgs {
     /// Go on from what a run that was stopped has left in the work folder
     #[arg(long)]
     resume: bool,
+    /// What computes the network's gradients; cuda and metal need a senone built with the Cargo feature of that name
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceKind,
     /// Folder for the model
     #[arg(long, value_name = "DIR", default_value = "model")]
     output: PathBuf,
 }
 
+/// A [`Device`] by its name.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DeviceKind {
+    Cpu,
+    Cuda,
+    Metal,
+}
+
+impl DeviceKind {
+    fn open(self) -> Result<Device> {
+        match self {
+            Self::Cpu => Ok(Device::cpu()),
+            Self::Cuda => Device::cuda(),
+            Self::Metal => Device::metal(),
+        }
+    }
+}
+
 /// Trains, telling how it goes.
 pub fn run(args: &TrainArgs) -> Result<Outcome> {
+    let device = args.device.open()?;
     let first = args.from.as_deref().map(open).transpose()?;
     let bundle = match settings(args)? {
-        Some(settings) => trained(&TrainConfig::read(settings, args.data.as_deref())?, first.as_ref(), args)?,
-        None => from_corpora(args, first.as_ref())?,
+        Some(settings) => {
+            let config = TrainConfig::read(settings, args.data.as_deref())?;
+            trained(&config, first.as_ref(), (args, &device))?
+        }
+        None => from_corpora(first.as_ref(), (args, &device))?,
     };
     bundle.save(&args.output)?;
     say(format_args!("{}: written", args.output.display()));
@@ -87,7 +113,7 @@ fn settings(args: &TrainArgs) -> Result<Option<&Path>> {
 }
 
 /// Drafts settings, trains by them, and tunes.
-fn from_corpora(args: &TrainArgs, first: Option<&Bundle>) -> Result<Bundle> {
+fn from_corpora(first: Option<&Bundle>, (args, device): (&TrainArgs, &Device)) -> Result<Bundle> {
     let name = args.output.file_name().unwrap_or_default().to_string_lossy();
     let request = DraftRequest {
         corpora: &args.sources,
@@ -100,7 +126,7 @@ fn from_corpora(args: &TrainArgs, first: Option<&Bundle>) -> Result<Bundle> {
     let path = train::draft(&request, &args.work)?;
     say(format_args!("{}: settings as the data suggest them", path.display()));
     let config = TrainConfig::read(&path, None)?;
-    let bundle = trained(&config, first, args)?;
+    let bundle = trained(&config, first, (args, device))?;
     if !config.has_development() {
         say("not tuned: too little data to hold any out");
         return Ok(bundle);
@@ -109,8 +135,9 @@ fn from_corpora(args: &TrainArgs, first: Option<&Bundle>) -> Result<Bundle> {
     tune::tuned_if_enough(bundle, &args.work.join(DEVELOPMENT), lexicon.as_ref())
 }
 
-fn trained(config: &TrainConfig, first: Option<&Bundle>, args: &TrainArgs) -> Result<Bundle> {
+fn trained(config: &TrainConfig, first: Option<&Bundle>, (args, device): (&TrainArgs, &Device)) -> Result<Bundle> {
     let clock = Instant::now();
-    let work = Work { folder: &args.work, earlier: if args.resume { Earlier::Resumed } else { Earlier::Refused } };
+    let earlier = if args.resume { Earlier::Resumed } else { Earlier::Refused };
+    let work = Work { folder: &args.work, earlier, device };
     train::train(config, first, work, &mut |event| say(event.at(clock.elapsed())))
 }

@@ -18,10 +18,10 @@ use super::splice::{Segments, Splice};
 #[derive(Debug, Clone)]
 pub(super) struct Convolution {
     name: String,
-    splice: Splice,
-    shape: Shape,
+    pub(super) splice: Splice,
+    pub(super) shape: Shape,
     /// Places of b and W among the parameters.
-    places: [usize; 2],
+    pub(super) places: [usize; 2],
 }
 
 /// What a convolution sees of a row, and what it makes of it.
@@ -83,7 +83,7 @@ impl Convolution {
     }
 
     /// Rows of W.
-    fn weights(&self) -> usize {
+    pub(super) fn weights(&self) -> usize {
         self.splice.count() * self.shape.kernel_bands * self.shape.channels
     }
 

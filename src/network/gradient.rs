@@ -1,10 +1,11 @@
 //! The gradient of any criterion on a network's scores: forward, the criterion, backward.
 
-use candle_core::{Device, Tensor, Var};
+use candle_core::{Tensor, Var};
 
 use super::layers::{InputGradient, Rows};
 use super::operation::{NetworkOp, Surrogate, with_values};
 use super::params::cut;
+use super::plain::Plain;
 use super::splice::Segments;
 use super::{Network, refused};
 use crate::matrix::Matrix;
@@ -24,8 +25,8 @@ pub trait Criterion {
 impl Network {
     /// The gradient of `criterion` by every parameter, in the order of [`Network::parts`], over `utterances` `[T x D]` each.
     /// Hidden values are dropped as `dropout` draws them. Batch normalisation is by these utterances; what a running statistic
-    /// is above theirs stands in the place of its gradient, for [`Network::settle`]. Runs on the calling thread. Features that are not finite make scores
-    /// and gradient so.
+    /// is above theirs stands in the place of its gradient, for [`Network::settle`]. Runs on the calling thread, or on the network's
+    /// [`Device`](super::Device), which gives the same up to rounding. Features that are not finite make scores and gradient so.
     ///
     /// # Errors
     /// [`Error::Shape`] for frames of another dimension or a criterion's gradient of another shape; those of the criterion.
@@ -60,12 +61,38 @@ impl Network {
     /// The gradients by every parameter and, if that is wanted, by the padded frames.
     fn differentiated(
         &self,
+        rows: Rows,
+        (criterion, dropout): (&mut impl Criterion, Option<&Random>),
+        by_frames: InputGradient,
+    ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
+        match self.device.candle().filter(|_| rows.segments.rows() > 0) {
+            Some(device) => self.differentiated_on(device, rows, (criterion, dropout)),
+            None => self.differentiated_by_kernels(rows, (criterion, dropout), by_frames),
+        }
+    }
+
+    /// The same by candle's operations on `device`.
+    fn differentiated_on(
+        &self,
+        device: &candle_core::Device,
+        rows: Rows,
+        (criterion, dropout): (&mut impl Criterion, Option<&Random>),
+    ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
+        let network = self.parameters.with(|values| Plain::new(&self.plan, values, device))?.map_err(refused)?;
+        let tape = network.forward(&rows, dropout).map_err(refused)?;
+        let gradient = self.by_scores(criterion, tape.scores().map_err(refused)?)?;
+        network.backward(tape, &gradient).map_err(refused)
+    }
+
+    /// The same by the layers' own kernels, on the calling thread.
+    fn differentiated_by_kernels(
+        &self,
         Rows { values, segments }: Rows,
         (criterion, dropout): (&mut impl Criterion, Option<&Random>),
         by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let shape = (segments.rows(), self.dims.input);
-        let frames = Tensor::from_vec(values.into_vec(), shape, &Device::Cpu).map_err(refused)?;
+        let frames = Tensor::from_vec(values.into_vec(), shape, &candle_core::Device::Cpu).map_err(refused)?;
         let frames = match by_frames {
             InputGradient::Wanted => Var::from_tensor(&frames).map_err(refused)?.into_inner(),
             InputGradient::Unwanted => frames,
@@ -73,13 +100,9 @@ impl Network {
         let operation = NetworkOp::new(&self.plan, (self.parameters.lengths(), segments), dropout);
         let by_parameters = operation.by_parameters();
         let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
-        let mut wanted = self.to_matrix(&scores)?;
-        criterion.differentiate(&mut wanted)?;
-        let (expected, found) = (scores.elem_count(), wanted.rows() * wanted.cols());
-        if expected != found {
-            return Err(Error::Shape { what: "values in the criterion's gradient", expected, found });
-        }
-        let loss = scores.apply_op1(Surrogate { gradient: wanted.into_vec() }).map_err(refused)?;
+        let gradient =
+            self.by_scores(criterion, with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)?)?;
+        let loss = scores.apply_op1(Surrogate { gradient }).map_err(refused)?;
         drop(scores);
         let gradients = loss.backward().map_err(refused)?;
         let of = |tensor: &Tensor| {
@@ -96,6 +119,18 @@ impl Network {
         Ok((found, by_frames))
     }
 
+    /// The gradient of `criterion` by the scores of all rows, as many values.
+    fn by_scores(&self, criterion: &mut impl Criterion, scores: Vec<f32>) -> Result<Vec<f32>> {
+        let expected = scores.len();
+        let mut scores = Matrix::from_vec(expected / self.dims.pdfs, self.dims.pdfs, scores)?;
+        criterion.differentiate(&mut scores)?;
+        let found = scores.rows() * scores.cols();
+        if expected != found {
+            return Err(Error::Shape { what: "values in the criterion's gradient", expected, found });
+        }
+        Ok(scores.into_vec())
+    }
+
     /// The gradient by the frames `[T x D]` of an utterance from that by its padded frames.
     fn by_frames(&self, frames: usize, by_padded: &[f32]) -> Matrix {
         let mut sum = Matrix::zeros(frames, self.dims.input);
@@ -104,12 +139,6 @@ impl Network {
             sum.row_mut(frame).iter_mut().zip(gradient).for_each(|(sum, value)| *sum += value);
         }
         sum
-    }
-
-    /// Scores `[rows x P]` as plain numbers.
-    pub(super) fn to_matrix(&self, scores: &Tensor) -> Result<Matrix> {
-        let values = with_values(scores, |values| Ok(values.to_vec())).map_err(refused)?;
-        Matrix::from_vec(values.len() / self.dims.pdfs, self.dims.pdfs, values)
     }
 
     /// The padded frames of `utterances`, one after another.
@@ -127,7 +156,7 @@ mod tests {
     use super::*;
     use crate::network::init::Spec;
     use crate::network::{
-        Directions, FrontEndConfig, HiddenNorm, LstmConfig, MlpConfig, NetworkConfig, StackConfig, TdnnConfig,
+        Device, Directions, FrontEndConfig, HiddenNorm, LstmConfig, MlpConfig, NetworkConfig, StackConfig, TdnnConfig,
     };
 
     /// L = sum_i c_i x_i with c drawn anew from the same seed.
@@ -330,185 +359,8 @@ mod tests {
         }
     }
 
-    /// The same networks in candle's plain operations.
-    struct Plain {
-        variables: std::collections::BTreeMap<String, Var>,
-    }
-
-    type Plainly = candle_core::Result<Tensor>;
-
-    impl Plain {
-        fn new(network: &Network) -> Self {
-            let variable = |(name, shape, values): super::super::NamedTensor| {
-                (name, Var::from_vec(values, shape, &Device::Cpu).unwrap())
-            };
-            Self { variables: network.parts().into_iter().map(variable).collect() }
-        }
-
-        fn variable(&self, name: &str, part: &str) -> &Tensor {
-            &self.variables[&format!("{name}.{part}")]
-        }
-
-        /// Rows x[t * stride + offset] side by side, x being repeated at its edges from `left` rows before its first.
-        fn spliced(x: &Tensor, (offsets, stride): (&[usize], usize), (left, rows): (usize, usize)) -> Plainly {
-            let last = x.dim(0)? - 1;
-            let shifted = |offset: &usize| {
-                let place = |row: usize| (row * stride + offset).saturating_sub(left).min(last) as u32;
-                x.index_select(&Tensor::new((0..rows).map(place).collect::<Vec<_>>(), &Device::Cpu)?, 0)
-            };
-            Tensor::cat(&offsets.iter().map(shifted).collect::<candle_core::Result<Vec<_>>>()?, 1)
-        }
-
-        fn affine(&self, name: &str, x: &Tensor) -> Plainly {
-            x.matmul(self.variable(name, "weight"))?.broadcast_add(self.variable(name, "bias"))
-        }
-
-        /// The rectified x, normalised by the kind or by the layer's parameters.
-        fn hidden(&self, (name, norm): (&str, HiddenNorm), x: &Tensor) -> Plainly {
-            let (z, floor) = (x.relu()?, f64::from(crate::network::kernels::RENORM_FLOOR));
-            let along = match norm {
-                HiddenNorm::None => return Ok(z),
-                HiddenNorm::Rms => return z.broadcast_div(&(z.sqr()?.mean_keepdim(1)? + floor)?.sqrt()?),
-                HiddenNorm::Layer => 1,
-                HiddenNorm::Batch => 0,
-            };
-            let z = z.broadcast_sub(&z.mean_keepdim(along)?)?;
-            let n = z.broadcast_div(&(z.sqr()?.mean_keepdim(along)? + floor)?.sqrt()?)?;
-            n.broadcast_mul(self.variable(name, "gain"))?.broadcast_add(self.variable(name, "shift"))
-        }
-
-        /// Rows and bands shifted by every place of the kernel, weighted and added up, band by band.
-        fn convolved(&self, config: &FrontEndConfig, frames: &Tensor, norm: HiddenNorm) -> Plainly {
-            let (mut x, mut channels) = (frames.clone(), 1);
-            for (index, &filters) in config.channels.iter().enumerate() {
-                let name = format!("convolution{:02}", index + 1);
-                let (rows, bands) = (x.dim(0)? + 1 - config.kernel_frames, x.dim(1)? / channels);
-                let planes = x.reshape(((), bands, channels))?;
-                let beside = (config.kernel_bands - 1) / 2;
-                let planes = planes.pad_with_zeros(1, beside, config.kernel_bands)?;
-                let mut all = Vec::new();
-                for band in (0..bands).step_by(config.band_stride) {
-                    let seen = (0..config.kernel_frames).map(|frame| {
-                        let seen = planes.narrow(0, frame, rows)?.narrow(1, band, config.kernel_bands)?;
-                        seen.contiguous()?.reshape((rows, ()))
-                    });
-                    all.push(self.affine(&name, &Tensor::cat(&seen.collect::<candle_core::Result<Vec<_>>>()?, 1)?)?);
-                }
-                x = self.hidden((&name, norm), &Tensor::cat(&all, 1)?)?;
-                channels = filters;
-            }
-            Ok(x)
-        }
-
-        fn tdnn(&self, config: &TdnnConfig, frames: &Tensor) -> Plainly {
-            let (step, sum) = (config.subsampling, config.dilations.iter().sum::<usize>());
-            let rows = frames.dim(0)?.div_ceil(step) + 2 * sum;
-            let (around, norm) = (config.input_context_frames, config.normalisation);
-            let reach = config.front_end.as_ref().map_or((0, 0), |front_end| {
-                let reach = front_end.channels.len() * (front_end.kernel_frames - 1);
-                (front_end.channels.len() * ((front_end.kernel_frames - 1) / 2), reach)
-            });
-            let (left, padded) = (reach.0 + around + step * sum, rows * step + 2 * around + reach.1);
-            let mut x = Self::spliced(frames, (&[0], 1), (left, padded))?;
-            if let Some(front_end) = &config.front_end {
-                x = self.convolved(front_end, &x, norm)?;
-            }
-            x = if config.input_width > 0 {
-                let window: Vec<usize> = (0..=2 * around).collect();
-                let first = self.affine("frames", &Self::spliced(&x, (&window, 1), (0, rows * step))?)?;
-                let x = self.hidden(("frames", norm), &first)?;
-                self.affine("rows", &x.reshape((rows, ()))?)?
-            } else {
-                let window: Vec<usize> = (0..2 * around + step).collect();
-                self.affine("rows", &Self::spliced(&x, (&window, step), (0, rows))?)?
-            };
-            x = self.hidden(("rows", norm), &x)?;
-            for (index, &dilation) in config.dilations.iter().enumerate() {
-                let rows = x.dim(0)? - 2 * dilation;
-                let inner = Self::spliced(&x, (&[0, dilation, 2 * dilation], 1), (0, rows))?;
-                if config.bottleneck == 0 {
-                    let name = format!("layer{:02}", index + 1);
-                    x = self.hidden((&name, norm), &self.affine(&name, &inner)?)?;
-                    continue;
-                }
-                let name = format!("block{:02}", index + 1);
-                let narrow = format!("{name}.narrow");
-                let inner = self.hidden((&narrow, norm), &self.affine(&narrow, &inner)?)?;
-                let inner = self.affine(&format!("{name}.wide"), &inner)?;
-                x = (x.narrow(0, dilation, rows)? + inner)?;
-            }
-            if let Some(stack) = &config.recurrent {
-                let both = ["forward", "backward"];
-                let directions = if stack.directions == Directions::Both { &both[..] } else { &both[..1] };
-                x = self.recurrent((stack.layers, directions), x)?;
-            }
-            self.affine("output", &x)
-        }
-
-        fn mlp(&self, config: &MlpConfig, frames: &Tensor) -> Plainly {
-            let (step, left) = (config.subsampling, config.left_frames);
-            let window: Vec<usize> = (0..left + step + config.right_frames).collect();
-            let mut x = Self::spliced(frames, (&window, step), (left, frames.dim(0)?.div_ceil(step)))?;
-            for index in 0..config.widths.len() {
-                let name = format!("hidden{:02}", index + 1);
-                x = self.hidden((&name, config.normalisation), &self.affine(&name, &x)?)?;
-            }
-            self.affine("output", &x)
-        }
-
-        fn lstm(&self, config: &LstmConfig, directions: &[&str], frames: &Tensor) -> Plainly {
-            let (step, rows) = (config.subsampling, frames.dim(0)?.div_ceil(config.subsampling));
-            let window: Vec<usize> = (0..step).collect();
-            let x = Self::spliced(frames, (&window, step), (0, rows))?;
-            self.affine("output", &self.recurrent((config.layers, directions), x)?)
-        }
-
-        fn recurrent(&self, (layers, directions): (usize, &[&str]), mut x: Tensor) -> Plainly {
-            for layer in 1..=layers {
-                let read = |direction: &&str| self.read(&format!("lstm{layer:02}.{direction}"), &x);
-                x = Tensor::cat(&directions.iter().map(read).collect::<candle_core::Result<Vec<_>>>()?, 1)?;
-            }
-            Ok(x)
-        }
-
-        /// One direction of one layer, row after row.
-        fn read(&self, name: &str, x: &Tensor) -> Plainly {
-            let rows = x.dim(0)?;
-            let width = self.variable(name, "bias").dim(0)? / 4;
-            let mut order: Vec<usize> = (0..rows).collect();
-            if name.ends_with("backward") {
-                order.reverse();
-            }
-            let mut c = Tensor::zeros((1, width), candle_core::DType::F32, &Device::Cpu)?;
-            let projection = self.variables.get(&format!("{name}.projection"));
-            let projected = |h: Tensor| projection.map_or(Ok(h.clone()), |weight| h.matmul(weight));
-            let mut h = projected(c.clone())?;
-            let mut all = vec![h.clone(); rows];
-            let sigmoid = |z: Tensor| (z.neg()?.exp()? + 1.0)?.recip();
-            for row in order {
-                let z = self.affine(name, &Tensor::cat(&[&x.narrow(0, row, 1)?, &h], 1)?)?;
-                let gate = |gate: usize| z.narrow(1, gate * width, width);
-                let (i, f, g, o) = (sigmoid(gate(0)?)?, sigmoid(gate(1)?)?, gate(2)?.tanh()?, sigmoid(gate(3)?)?);
-                c = ((f * c)? + (i * g)?)?;
-                h = projected((o * c.tanh()?)?)?;
-                all[row] = h.clone();
-            }
-            Tensor::cat(&all, 0)
-        }
-
-        fn scores(&self, config: &NetworkConfig, frames: &Tensor) -> Tensor {
-            let scores = match config {
-                NetworkConfig::Tdnn(config) => self.tdnn(config, frames),
-                NetworkConfig::Mlp(config) => self.mlp(config, frames),
-                NetworkConfig::Lstm(config) => self.lstm(config, &["forward"], frames),
-                NetworkConfig::Bilstm(config) => self.lstm(config, &["forward", "backward"], frames),
-            };
-            scores.unwrap().flatten_all().unwrap()
-        }
-    }
-
-    fn assert_near(name: &str, found: &[f32], expected: &Tensor) {
-        let expected = expected.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    /// Compares values with those expected, relative to the largest of these.
+    fn assert_near(name: &str, found: &[f32], expected: &[f32]) {
         assert_eq!(found.len(), expected.len(), "{name}");
         let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
         let near = expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
@@ -517,43 +369,57 @@ mod tests {
 
     #[test]
     fn scores_and_gradients_are_those_of_plain_candle_operations() {
-        for config in configs(0.0) {
-            let (network, utterance) = (network(&config), &utterances()[..1]);
-            let mut criterion = Linear::default();
-            let (gradient, by_frames) = network.gradient_with_inputs(utterance, &mut criterion, None).unwrap();
-
-            let plain = Plain::new(&network);
-            let frames = utterance[0].as_slice().to_vec();
-            let frames = Var::from_vec(frames, (utterance[0].rows(), 4), &Device::Cpu).unwrap();
-            let scores = plain.scores(&config, &frames);
-            assert_near("scores", &criterion.scores, &scores);
-
-            let mut random = Random::new(7);
-            let c: Vec<f32> = criterion.scores.iter().map(|_| random.normal()).collect();
-            let loss = (scores * Tensor::new(c, &Device::Cpu).unwrap()).unwrap().sum_all().unwrap();
-            let gradients = loss.backward().unwrap();
-            for (((name, variable), found), spec) in plain.variables.iter().zip(&gradient).zip(network.plan.specs()) {
-                if !spec.is_statistic() {
-                    assert_near(name, found, gradients.get(variable).unwrap());
+        let all = utterances();
+        let batches = [&all[..], &all[..1], &all[1..2], &all[3..], &[]];
+        for (dropout, utterances) in [0.0, 0.4].into_iter().flat_map(|rate| batches.map(|batch| (rate, batch))) {
+            for config in configs(dropout) {
+                let differentiate = |network: &Network| {
+                    let (mut criterion, random) = (Linear::default(), Random::new(4));
+                    let found = network.gradient_with_inputs(utterances, &mut criterion, Some(&random)).unwrap();
+                    (criterion.scores, found)
+                };
+                let network = network(&config);
+                let (expected, (by_parameters, by_frames)) = differentiate(&network);
+                let network = network.on(&Device::plain());
+                let (scores, found) = differentiate(&network);
+                assert_near(&format!("scores {config:?}"), &scores, &expected);
+                for ((spec, found), expected) in network.plan.specs().iter().zip(&found.0).zip(&by_parameters) {
+                    assert_near(&format!("{} {config:?}", spec.name), found, expected);
+                }
+                assert_eq!((found.0.len(), found.1.len()), (by_parameters.len(), utterances.len()));
+                for (found, expected) in found.1.iter().zip(&by_frames) {
+                    assert_near(&format!("frames {config:?}"), found.as_slice(), expected.as_slice());
                 }
             }
-            assert_near("frames", by_frames[0].as_slice(), gradients.get(&frames).unwrap());
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_shows_in_plain_operations_too() {
+        for config in configs(0.0) {
+            let mut utterances = utterances();
+            utterances[0].row_mut(9)[2] = f32::NAN;
+            let (network, mut criterion) = (network(&config).on(&Device::plain()), Linear::default());
+            let gradient = network.gradient(&utterances, &mut criterion, None).unwrap();
+            assert!(criterion.loss.is_nan() && gradient.iter().flatten().any(|value| value.is_nan()), "{config:?}");
         }
     }
 
     #[test]
     fn long_utterances_need_no_deep_stack() {
-        let train = || {
+        let train = |device: Device| {
             let lstm = LstmConfig { layers: 2, width: 4, projection: 0, subsampling: 1, dropout: 0.1 };
-            let network = network(&NetworkConfig::Bilstm(lstm));
+            let network = network(&NetworkConfig::Bilstm(lstm)).on(&device);
             let mut random = Random::new(5);
             let long = Matrix::from_vec(5000, 4, (0..20_000).map(|_| random.normal()).collect()).unwrap();
             network.gradient_with_inputs(&[long], &mut Linear::default(), Some(&random)).unwrap()
         };
-        let small = std::thread::Builder::new().stack_size(64 << 10).spawn(train).unwrap();
-        let (gradient, by_frames) = small.join().unwrap();
-        assert!(gradient.iter().flatten().chain(by_frames[0].as_slice()).all(|value| value.is_finite()));
-        assert!(by_frames[0].iter_rows().all(|row| row.iter().any(|&value| value != 0.0)));
+        for device in [Device::cpu(), Device::plain()] {
+            let small = std::thread::Builder::new().stack_size(64 << 10).spawn(move || train(device)).unwrap();
+            let (gradient, by_frames) = small.join().unwrap();
+            assert!(gradient.iter().flatten().chain(by_frames[0].as_slice()).all(|value| value.is_finite()));
+            assert!(by_frames[0].iter_rows().all(|row| row.iter().any(|&value| value != 0.0)));
+        }
     }
 
     /// Which of two sorts each utterance is, said in its first frame, or in its last, and asked for at every row.

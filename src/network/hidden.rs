@@ -11,7 +11,7 @@ use super::splice::Splice;
 #[derive(Debug, Clone)]
 pub(super) struct Hidden<P> {
     pub(super) product: P,
-    norm: Norm,
+    pub(super) norm: Norm,
 }
 
 /// What the backward of a hidden layer needs besides its input.

@@ -10,6 +10,7 @@ mod cells;
 mod config;
 mod connection;
 mod convolution;
+mod device;
 mod front_end;
 mod gemm;
 mod gradient;
@@ -23,6 +24,7 @@ mod normalise;
 mod operation;
 pub mod optimiser;
 mod params;
+mod plain;
 mod plan;
 mod reader;
 mod recurrent;
@@ -33,6 +35,7 @@ mod tdnn;
 mod timeline;
 
 pub use config::NetworkConfig;
+pub use device::Device;
 pub use front_end::FrontEndConfig;
 pub use gradient::Criterion;
 pub(crate) use kernels::{Mask, log_softmax};
@@ -96,6 +99,8 @@ pub struct Network {
     dims: Dims,
     plan: Arc<Plan>,
     parameters: Parameters,
+    /// Where gradients are computed.
+    device: Device,
 }
 
 impl Network {
@@ -132,7 +137,17 @@ impl Network {
             NetworkConfig::Bilstm(config) => config.plan(dims, &[Direction::Forward, Direction::Backward]),
         };
         let parameters = Parameters::new(&values(plan.specs())?)?;
-        Ok(Self { config: config.clone(), dims, plan: Arc::new(plan), parameters })
+        Ok(Self { config: config.clone(), dims, plan: Arc::new(plan), parameters, device: Device::cpu() })
+    }
+
+    /// The same network, whose gradients are computed by `device`.
+    pub fn on(self, device: &Device) -> Self {
+        Self { device: device.clone(), ..self }
+    }
+
+    /// What computes its gradients.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// What the network looks like.

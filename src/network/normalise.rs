@@ -33,10 +33,10 @@ pub(super) const STATISTICS_RATE: f32 = 0.03;
 #[derive(Debug, Clone)]
 pub(super) struct Norm {
     name: String,
-    cols: usize,
-    kind: HiddenNorm,
+    pub(super) cols: usize,
+    pub(super) kind: HiddenNorm,
     /// Places of gain, shift, mean and variance among the parameters, as far as there are such.
-    places: Vec<usize>,
+    pub(super) places: Vec<usize>,
 }
 
 /// Mean and variance of each column.

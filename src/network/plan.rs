@@ -34,6 +34,17 @@ impl Plan {
         Self { layers, specs, left, dropout }
     }
 
+    /// In order.
+    pub(super) fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// What `dropout` drops of layer number `index`.
+    pub(super) fn mask(&self, index: usize, dropout: Option<&Random>) -> Option<Mask> {
+        let random = dropout.filter(|_| self.dropout > 0.0)?.fork(index as u64);
+        Some(Mask::new(self.dropout, random))
+    }
+
     /// All parameters, by name.
     pub(super) fn specs(&self) -> &[Spec] {
         &self.specs
@@ -82,9 +93,7 @@ impl Plan {
         let mut x = frames;
         let mut tape = Vec::with_capacity(self.layers.len());
         for (index, layer) in self.layers.iter().enumerate() {
-            let random = dropout.filter(|_| self.dropout > 0.0).map(|random| random.fork(index as u64));
-            let mask = random.map(|random| Mask::new(self.dropout, random));
-            let (y, saved) = layer.forward(values, x, Pass::Train(mask));
+            let (y, saved) = layer.forward(values, x, Pass::Train(self.mask(index, dropout)));
             tape.push(saved);
             x = y;
         }

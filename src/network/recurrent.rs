@@ -21,6 +21,11 @@ impl Recurrent {
         Self { readers }
     }
 
+    /// One for each direction.
+    pub(super) fn readers(&self) -> &[Reader] {
+        &self.readers
+    }
+
     pub(super) fn parts_mut(&mut self) -> Vec<&mut dyn Part> {
         self.readers.iter_mut().flat_map(Reader::parts_mut).collect()
     }

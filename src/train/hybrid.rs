@@ -14,7 +14,7 @@ use super::phones;
 use super::sequences::PLAIN;
 use super::transcripts::slots;
 use super::tune::{Development, errors};
-use super::{Event, Progress, work};
+use super::{Event, Progress, Work, work};
 use crate::Result;
 use crate::align::align;
 use crate::bundle::{Bundle, Description, SearchSettings};
@@ -24,7 +24,7 @@ use crate::graph::{GraphSpec, Weights};
 use crate::learn::counting::TransitionRows;
 use crate::learn::neural::{self, SequenceGoal, TrainerConfig};
 use crate::metrics::EditCounts;
-use crate::network::Network;
+use crate::network::{Device, Network};
 use crate::parallel::in_order;
 use crate::random::Random;
 use crate::symbols::PdfId;
@@ -77,6 +77,7 @@ pub(super) struct Run<'a> {
     pub(super) config: &'a TrainConfig,
     pub(super) corpus: &'a Corpus,
     pub(super) work: &'a Path,
+    pub(super) device: &'a Device,
     pub(super) spec: GraphSpec,
     pub(super) timing: FrameTiming,
     language: Language<'a>,
@@ -128,7 +129,7 @@ pub(super) enum Start<'a> {
 pub(super) fn train(
     config: &TrainConfig,
     (spec, corpus): (GraphSpec, &Corpus),
-    (start, work): (Start<'_>, &Path),
+    (start, work): (Start<'_>, Work<'_>),
     progress: &mut Progress<'_>,
 ) -> Result<Bundle> {
     let timing = config.features.timing(config.network.subsampling() as u32);
@@ -137,7 +138,7 @@ pub(super) fn train(
         (Start::Model(_), Some(ngram)) => Language::Learnt(ngram),
         (Start::Model(bundle), None) => Language::Kept(bundle),
     };
-    let run = Run { config, corpus, work, spec, timing, language };
+    let run = Run { config, corpus, work: work.folder, device: work.device, spec, timing, language };
     run.check_patience()?;
     let (network, mut alignments) = match start {
         Start::Alignments(first, _) => {

@@ -183,7 +183,7 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
         start::check(config, &spec, bundle)?;
         claim((config, start), [&spec, &spec], (work, progress))?;
         let corpus = Corpus::load(config, start, work.folder, progress)?;
-        return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work.folder), progress);
+        return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work), progress);
     }
     let missing = |what: &str| Error::Other(format!("no {what}: add one, or give a model to start from"));
     let gmm = config.gmm.as_ref().ok_or_else(|| missing("[gmm] table makes the first alignment"))?;
@@ -196,7 +196,7 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     let (mut corpus, folder) = (Corpus::load(config, None, work.folder, progress)?, work.folder);
     let (first, units) = gaussian::alignments((config, gmm), (&align_spec, &spec, &mut corpus), folder, progress)?;
     let spec = spec.with_units(units)?;
-    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), folder), progress)
+    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), work), progress)
 }
 
 /// Reads a graph file, which must have the `filler` phone if there is one.

@@ -68,7 +68,7 @@ impl Run<'_> {
         start: Network,
         (path, progress): (&Path, &mut Progress<'_>),
     ) -> Result<Trainer> {
-        let mut trainer = Trainer::new(start, stage.training.clone(), stage.seed)?;
+        let mut trainer = Trainer::new(start, stage.training.clone(), stage.seed)?.on(self.device);
         if let Some(goal) = stage.goal.take() {
             trainer = trainer.towards(goal)?;
         }

@@ -5,15 +5,18 @@ use std::path::Path;
 use super::config::TrainConfig;
 use super::sequences::SEQUENCES;
 use super::{Event, Progress, context, gaussian, log, start};
+use crate::network::Device;
 use crate::{Error, Result, formats};
 
-/// Folder for intermediate results.
+/// Folder for intermediate results, and what computes them.
 #[derive(Debug, Clone, Copy)]
 pub struct Work<'a> {
     /// The folder; it is made when it is not there.
     pub folder: &'a Path,
     /// What happens when it holds results of the same run.
     pub earlier: Earlier,
+    /// What the gradients of the network are computed by.
+    pub device: &'a Device,
 }
 
 /// What to do about results that a run of the same settings has left in the work folder.

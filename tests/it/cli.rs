@@ -445,6 +445,20 @@ mod settings {
     }
 
     #[test]
+    #[cfg(not(any(feature = "cuda", feature = "metal")))]
+    fn a_device_that_was_not_built_in_is_refused_before_anything_is_read() {
+        let dir = Dir::new();
+        for device in ["cuda", "metal"] {
+            let expected = format!(
+                "cannot train on {device}: this senone was built without it: build with `cargo build --release --features \
+                 {device}`, or train on the cpu"
+            );
+            assert_eq!(dir.senone(&format!("train nowhere --device {device}")).refused(), expected);
+        }
+        assert!(dir.senone("train nowhere --device tpu").misused().contains("[possible values: cpu, cuda, metal]"));
+    }
+
+    #[test]
     fn training_settings_are_checked_before_anything_is_read() {
         let refused = |file: &str, from: &str, to: &str| {
             let dir = Dir::new();

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use super::{Answer, AugmentConfig, Example};
 use crate::Result;
 use crate::matrix::Matrix;
-use crate::parallel::SHARDS;
+use crate::network::{Acoustic, Network};
+use crate::parallel::in_order;
 use crate::random::Random;
 
 /// Whether an example can be learnt from: it has frames, and all their values are numbers.
@@ -48,9 +49,9 @@ pub(super) fn batches(
     batches
 }
 
-/// Deals a batch out to as many shards as can have something: each example goes to the one with the fewest frames so far.
-pub(super) fn deal(batch: &[usize], frames: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
-    let mut parts: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); SHARDS.min(batch.len())];
+/// Deals a batch out to so many shards, or as many as can have something: each example goes to the one with the fewest frames so far.
+pub(super) fn deal(batch: &[usize], shards: usize, frames: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
+    let mut parts: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); shards.min(batch.len())];
     for &index in batch {
         if let Some(part) = parts.iter_mut().min_by_key(|part| part.0) {
             part.0 += frames(index);
@@ -70,28 +71,26 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// The shards of `batch`: each utterance goes to the shard with the fewest frames so far.
+    /// The shards of `batch` that suit the network's device: each utterance goes to the shard with the fewest frames so far.
     pub(super) fn draw(
         batch: &[usize],
         examples: &[Example<'_>],
-        (augment, subsampling): (&AugmentConfig, usize),
+        (augment, network): (&AugmentConfig, &Network),
         random: &Random,
     ) -> Result<Vec<Self>> {
-        let parts = deal(batch, |index| examples[index].frames.rows());
-        let one = |part: &Vec<usize>| {
-            let mut shard = Self { utterances: Vec::new(), answers: Vec::new() };
-            for &index in part {
-                let Example { frames, recording, answer } = &examples[index];
-                let mut random = random.fork(index as u64);
-                let said = (*frames, *recording, answer.targets.as_slice());
-                let (frames, targets) = augment.apply(said, subsampling, &mut random)?;
-                shard.utterances.push(frames);
-                shard.answers.push(Answer { targets, ..answer.clone() });
-            }
-            Ok(shard)
+        let parts = deal(batch, network.device().shards(), |index| examples[index].frames.rows());
+        let one = |&index: &usize| {
+            let Example { frames, recording, answer } = &examples[index];
+            let mut random = random.fork(index as u64);
+            let said = (*frames, *recording, answer.targets.as_slice());
+            let (frames, targets) = augment.apply(said, network.subsampling(), &mut random)?;
+            Ok((frames, Answer { targets, ..answer.clone() }))
         };
-        let shards: Vec<Result<Self>> = parts.par_iter().map(one).collect();
-        shards.into_iter().collect()
+        let shard = |part: &Vec<usize>| {
+            let (utterances, answers) = in_order(part.par_iter().map(one))?.into_iter().unzip();
+            Ok(Self { utterances, answers })
+        };
+        in_order(parts.par_iter().map(shard))
     }
 
     /// Output rows of all utterances.

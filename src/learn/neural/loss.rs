@@ -1,10 +1,13 @@
 //! The loss of a batch: cross-entropy of its frames, or a sequence criterion with some of it mixed in.
 
+use rayon::prelude::*;
+
 use super::sequence::SequenceJudge;
 use super::{Answer, LeftOut};
 use crate::learn::criterion::Objective;
 use crate::matrix::Matrix;
 use crate::network::Criterion;
+use crate::parallel::in_order;
 use crate::{Error, Result};
 
 /// Sums over rows.
@@ -97,6 +100,14 @@ impl<'a> BatchLoss<'a> {
         Ok(())
     }
 
+    /// Adds what was learnt about other utterances.
+    fn absorb(&mut self, other: Self) {
+        self.tally.add(other.tally);
+        self.transitions.iter_mut().zip(other.transitions).for_each(|(sum, part)| *sum += part);
+        self.left_out.extend(other.left_out);
+        self.astray.extend(other.astray);
+    }
+
     fn count(&mut self, tally: Tally, answer: &Answer) {
         if !tally.loss.is_finite() {
             self.astray.push(answer.name.clone());
@@ -147,20 +158,28 @@ fn best(row: &[f32]) -> usize {
     row.iter().enumerate().fold(0, |best, (index, value)| if *value > row[best] { index } else { best })
 }
 
-impl Criterion for BatchLoss<'_> {
+impl<'a> Criterion for BatchLoss<'a> {
     fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
         let expected = self.answers.iter().map(|answer| answer.targets.len()).sum();
         if scores.rows() != expected {
             return Err(Error::Shape { what: "rows of a batch", expected, found: scores.rows() });
         }
-        let mut first = 0;
-        for answer in self.answers {
-            let rows = first..first + answer.targets.len();
-            let mut own = scores.slice_rows(rows.clone());
-            self.utterance(&mut own, answer)?;
-            rows.clone().zip(own.iter_rows()).for_each(|(row, values)| scores.row_mut(row).copy_from_slice(values));
-            first = rows.end;
-        }
+        let (cols, options) = (scores.cols(), self.options);
+        let mut rest = scores.as_mut_slice();
+        let mut cut = |answer: &'a Answer| {
+            let (own, after) = std::mem::take(&mut rest).split_at_mut(answer.targets.len() * cols);
+            rest = after;
+            (answer, own)
+        };
+        let parts: Vec<(&Answer, &mut [f32])> = self.answers.iter().map(&mut cut).collect();
+        let one = |(answer, scores): (&'a Answer, &mut [f32])| {
+            let mut own = Matrix::from_vec(answer.targets.len(), cols, scores.to_vec())?;
+            let mut loss = Self::new(std::slice::from_ref(answer), options);
+            loss.utterance(&mut own, answer)?;
+            scores.copy_from_slice(own.as_slice());
+            Ok(loss)
+        };
+        in_order(parts.into_par_iter().map(one))?.into_iter().for_each(|part| self.absorb(part));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! In: frames with their right answers. Out: a trained network, a report after each epoch, and checkpoints from which a run goes
 //! on to the very same parameters. A batch is cut into a fixed number of shards whose gradients are summed in order, so that the
-//! result does not depend on the number of threads.
+//! result does not depend on the number of threads; a graphics processor takes it whole.
 
 mod augment;
 mod average;

@@ -257,7 +257,7 @@ impl TaggerTrainer {
     /// The gradient of the mean loss of a batch's tokens, shards summed in order.
     fn gradient(&self, examples: &[&Tokens<'_>], kept: &[f32], random: &Random) -> Result<BatchGradient> {
         let places: Vec<usize> = (0..examples.len()).collect();
-        let shards = deal(&places, |place| examples[place].frames.frames());
+        let shards = deal(&places, self.model.network.device().shards(), |place| examples[place].frames.frames());
         let rows = examples.iter().map(|tokens| tokens.frames.frames()).sum::<usize>().max(1);
         self.judged(|sequences| {
             let options = LossOptions { sequences, label_smoothing: self.config.steps.label_smoothing, rows };

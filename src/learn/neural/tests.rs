@@ -1,6 +1,6 @@
 use super::*;
 use crate::network::optimiser::{OptimiserConfig, SgdConfig};
-use crate::network::{HiddenNorm, MlpConfig, Network, NetworkConfig, TdnnConfig};
+use crate::network::{Device, Directions, HiddenNorm, MlpConfig, Network, NetworkConfig, StackConfig, TdnnConfig};
 use crate::random::Random;
 use crate::{Error, Result};
 
@@ -96,6 +96,44 @@ fn what_can_be_learnt_is_learnt() {
     assert!(reports[11].development_accuracy > 0.95, "{reports:?}");
     assert!(reports[11].development_loss < reports[0].development_loss);
     assert!(trainer.is_done());
+}
+
+#[test]
+fn any_device_makes_the_same_network() {
+    let recurrent = StackConfig { layers: 1, width: 6, projection: 4, directions: Directions::Both };
+    let shape = TdnnConfig {
+        input_width: 8,
+        width: 12,
+        bottleneck: 6,
+        dilations: vec![1],
+        dropout: 0.0,
+        ..TdnnConfig::default()
+    };
+    let sgd = OptimiserConfig::Sgd(SgdConfig { momentum: 0.8 });
+    for (recurrent, optimiser) in [(None, sgd), (Some(recurrent), OptimiserConfig::default())] {
+        let shape = NetworkConfig::Tdnn(TdnnConfig { recurrent, ..shape.clone() });
+        let trained = |device: Device| {
+            let network = Network::new(&shape, (PDFS, PDFS), &Random::new(5)).unwrap();
+            let mut trainer = Trainer::new(network, TrainerConfig { optimiser, ..config() }, 9).unwrap().on(&device);
+            go_on(&mut trainer, 2);
+            trainer.network().unwrap().parts()
+        };
+        for ((name, _, expected), (_, _, found)) in trained(Device::cpu()).iter().zip(trained(Device::plain())) {
+            let largest = expected.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+            let near = expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-3 * largest);
+            assert!(near && expected.len() == found.len(), "{name}: {expected:?} {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_device_learns_with_dropout_and_by_the_statistics_of_whole_batches() {
+    let (data, held_out) = (data(1), data(2));
+    let config = TrainerConfig { epochs: 12, ..config() };
+    let mut trainer = Trainer::new(network(), config, 9).unwrap().on(&Device::plain());
+    let reports = (0..12).map(|_| trainer.epoch(&examples(&data), &examples(&held_out)).unwrap());
+    let last = reports.last().unwrap();
+    assert!(last.development_accuracy > 0.95, "{last:?}");
 }
 
 #[test]

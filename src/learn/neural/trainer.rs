@@ -10,7 +10,7 @@ use super::sequence::{SequenceGoal, SequenceJudge, TransitionTraining};
 use super::{EpochReport, Example, LeftOut, NotFinite, TrainerConfig, checkpoint};
 use crate::graph::Weights;
 use crate::network::optimiser::Optimiser;
-use crate::network::{Acoustic, Network};
+use crate::network::{Acoustic, Device, Network};
 use crate::parallel::in_order;
 use crate::random::Random;
 use crate::{Error, Result};
@@ -73,6 +73,11 @@ impl Trainer {
             random: Random::new(seed),
         };
         Ok(trainer)
+    }
+
+    /// The same with gradients computed by `device`.
+    pub fn on(self, device: &Device) -> Self {
+        Self { network: self.network.on(device), ..self }
     }
 
     /// The same towards `goal`.
@@ -279,7 +284,7 @@ impl Trainer {
         (random, number): (&Random, u64),
     ) -> Result<BatchGradient> {
         let (changes, drops) = (random.fork(number), random.fork(!number));
-        let shards = Shard::draw(batch, training, (&self.config.augment, self.network.subsampling()), &changes)?;
+        let shards = Shard::draw(batch, training, (&self.config.augment, &self.network), &changes)?;
         let rows = shards.iter().map(Shard::rows).sum::<usize>().max(1);
         self.judged(self.weights_of(&self.parameters).as_ref(), |sequences| {
             let options = LossOptions { sequences, label_smoothing: self.config.label_smoothing, rows };
