@@ -12,12 +12,12 @@ use crate::random::Random;
 use crate::{Error, Result};
 
 /// What training wants of the scores of a few utterances.
-pub trait Criterion {
+pub trait Loss {
     /// Changes `scores` `[rows x pdfs]` (before log-softmax, utterances one after another, [`Network::rows_out`] rows each)
     /// into the gradient of the loss by them.
     ///
     /// # Errors
-    /// As the criterion has them.
+    /// As the loss has them.
     fn differentiate(&mut self, scores: &mut Matrix) -> Result<()>;
 }
 
@@ -32,7 +32,7 @@ impl Network {
     pub fn gradient(
         &self,
         utterances: &[Matrix],
-        criterion: &mut impl Criterion,
+        criterion: &mut impl Loss,
         dropout: Option<&Random>,
     ) -> Result<Vec<Vec<f32>>> {
         let rows = self.laid_out(utterances)?;
@@ -47,7 +47,7 @@ impl Network {
     pub fn gradient_with_inputs(
         &self,
         utterances: &[Matrix],
-        criterion: &mut impl Criterion,
+        criterion: &mut impl Loss,
         dropout: Option<&Random>,
     ) -> Result<(Vec<Vec<f32>>, Vec<Matrix>)> {
         let rows = self.laid_out(utterances)?;
@@ -61,7 +61,7 @@ impl Network {
     fn differentiated(
         &self,
         Rows { values, segments }: Rows,
-        (criterion, dropout): (&mut impl Criterion, Option<&Random>),
+        (criterion, dropout): (&mut impl Loss, Option<&Random>),
         by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let shape = (segments.rows(), self.dims.input);
@@ -137,7 +137,7 @@ mod tests {
         scores: Vec<f32>,
     }
 
-    impl Criterion for Linear {
+    impl Loss for Linear {
         fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
             let mut random = Random::new(7);
             self.scores = scores.as_slice().to_vec();
@@ -559,7 +559,7 @@ mod tests {
     /// Which of two sorts each utterance is, said in its first frame, or in its last, and asked for at every row.
     struct Sorts;
 
-    impl Criterion for Sorts {
+    impl Loss for Sorts {
         fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
             crate::network::kernels::log_softmax(scores.as_mut_slice(), 2);
             for (row, scores) in scores.as_mut_slice().chunks_exact_mut(2).enumerate() {

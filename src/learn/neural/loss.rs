@@ -4,7 +4,7 @@ use super::sequence::SequenceJudge;
 use super::{Answer, LeftOut};
 use crate::learn::criterion::Objective;
 use crate::matrix::Matrix;
-use crate::network::Criterion;
+use crate::network::Loss;
 use crate::{Error, Result};
 
 /// Sums over rows.
@@ -147,7 +147,7 @@ fn best(row: &[f32]) -> usize {
     row.iter().enumerate().fold(0, |best, (index, value)| if *value > row[best] { index } else { best })
 }
 
-impl Criterion for BatchLoss<'_> {
+impl Loss for BatchLoss<'_> {
     fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
         let expected = self.answers.iter().map(|answer| answer.targets.len()).sum();
         if scores.rows() != expected {
