@@ -15,6 +15,7 @@ use crate::data::manifest::Utterance;
 use crate::features::{FeatureConfig, Moments, Normalisation, normalise};
 use crate::graph::lexicon::Lexicon;
 use crate::matrix::Matrix;
+use crate::parallel::in_order;
 use crate::{Error, Result};
 
 /// Name of the list of development utterances in the work folder.
@@ -182,9 +183,10 @@ impl Normaliser {
                 moments.or_insert_with(|| Moments::new(self.config.dim())).accumulate(&example.gmm_frames);
             }
         }
-        set.par_iter_mut().try_for_each(|example| {
+        let one = |example: &mut Example| {
             let moments = speakers.get(&example.speaker).unwrap_or(&self.all);
             normalise(&self.config, &mut example.gmm_frames, Some(moments))
-        })
+        };
+        in_order(set.par_iter_mut().map(one)).map(drop)
     }
 }

@@ -11,6 +11,7 @@ use crate::Result;
 use crate::emission::{LogPosteriors, Priors};
 use crate::graph::GraphSpec;
 use crate::graph::ngram::{Ngram, NgramOptions};
+use crate::parallel::in_order;
 use crate::search::{SearchModel, SearchSettings};
 
 /// Where the descent begins. Frames count as if they were independent, so Gaussians weigh little; they have no priors.
@@ -66,7 +67,7 @@ pub(super) fn tell(
         let posteriors = LogPosteriors(model.mixtures.emissions(&example.gmm_frames)?.matrix().clone());
         Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
     });
-    let set = set.collect::<Result<Vec<_>>>()?;
+    let set = in_order(set)?;
     if set.is_empty() {
         progress(Event::Note(format!("Gaussian model, {what}: no development utterance to decode")));
         return Ok(());
