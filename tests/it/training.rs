@@ -132,6 +132,25 @@ fn killed_in_the_middle_of_epochs_a_run_ends_with_the_same_bytes() {
 }
 
 #[test]
+fn one_run_at_a_time_works_in_a_folder() {
+    let dir = corpus();
+    let train = || dir.senone("train train.toml --work work --output model --resume");
+    let mut first = train().spawn();
+    let start = Instant::now();
+    while !dir.path("work/log.txt").exists() {
+        assert!(start.elapsed() < Duration::from_secs(300), "training does not begin");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let busy = "work: another run is at work in this folder: wait until it ends, or name another work folder";
+    assert_eq!(train().refused(), busy);
+    assert_eq!(dir.senone("train train.tsv --lexicon words.dict --work work --output model").refused(), busy);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(!dir.path("model").exists() && !dir.path("work/train.toml").exists());
+    train().ok();
+}
+
+#[test]
 fn a_checkpoint_of_other_settings_or_a_broken_one_is_named() {
     let dir = corpus();
     dir.copy(&TOY.path("work"), "toy");
@@ -167,7 +186,7 @@ fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
     };
     let last = stopped("none");
     assert!(last.starts_with("senone: none/features.draft: cannot write: File too large"), "{last}");
-    assert_eq!(dir.list("none"), ["development.tsv", "log.txt", "settings.txt"]);
+    assert_eq!(dir.list("none"), ["development.tsv", "lock", "log.txt", "settings.txt"]);
     // Where features and alignment are there, checkpoints do not fit.
     dir.senone("train train.toml --work whole --output whole-model").ok();
     for part in ["features.safetensors", "gmm.ctm"] {
@@ -175,9 +194,8 @@ fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
     }
     let last = stopped("work");
     assert!(last.starts_with("senone: work/pass-1.safetensors: cannot write: File too large"), "{last}");
-    let made =
-        ["curves.svg", "development.tsv", "features.safetensors", "gmm.ctm", "log.tsv", "log.txt", "settings.txt"];
-    assert_eq!(dir.list("work"), made);
+    let made = "curves.svg development.tsv features.safetensors gmm.ctm lock log.tsv log.txt settings.txt";
+    assert_eq!(dir.list("work").join(" "), made);
     assert!(!dir.path("model").exists());
     dir.senone("train train.toml --work work --output model --resume").ok();
     assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
