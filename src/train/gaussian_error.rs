@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::corpus::{Corpus, Example};
 use super::gaussian::System;
+use super::transcripts::are_known;
 use super::tune::{Development, Move, descend, errors_with};
 use super::{Event, Progress};
 use crate::Result;
@@ -59,10 +60,7 @@ pub(super) fn tell(
     dead.for_each(|pdf| counts[pdf.index()] = 0.0);
     let priors = Priors::from_counts(&counts, 0.0)?;
     let shortest = spec.compile()?.shortest_path_frames().unwrap_or_default();
-    let scored = |example: &&Example| {
-        let known = example.words.iter().flatten().flatten().all(|phone| Some(phone.as_str()) != filler);
-        known && example.gmm_frames.rows() >= shortest
-    };
+    let scored = |example: &&Example| are_known(&example.words, filler) && example.gmm_frames.rows() >= shortest;
     let set = corpus.development.par_iter().filter(scored).map(|example| {
         let posteriors = LogPosteriors(model.mixtures.emissions(&example.gmm_frames)?.matrix().clone());
         Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })

@@ -183,6 +183,7 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     if let Some(bundle) = start {
         let spec = graph(&config.graph, &config.filler)?.with_units(bundle.graph.units().clone())?;
         start::check(config, &spec, bundle)?;
+        check_texts(config, &spec)?;
         let _lock = claim((config, start), [&spec, &spec], (work, progress))?;
         let corpus = Corpus::load(config, start, work.folder, progress)?;
         return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work.folder), progress);
@@ -191,6 +192,8 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     let gmm = config.gmm.as_ref().ok_or_else(|| missing("[gmm] table makes the first alignment"))?;
     let ngram = config.ngram.as_ref().ok_or_else(|| missing("[ngram] table says what follows what"))?;
     let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
+    check_symbols((&config.graph, &spec), (&gmm.graph, &align_spec))?;
+    check_texts(config, &spec)?;
     if let Some(context) = &config.context {
         [&align_spec, &spec].into_iter().try_for_each(|spec| context.check_for(spec))?;
     }
@@ -211,6 +214,23 @@ fn graph(path: &Path, filler: &Option<String>) -> Result<GraphSpec> {
             Err(Error::Config { path: path.to_owned(), reason })
         }
     }
+}
+
+/// Whether the network's graph has all symbols of the alignment's, since it learns from the alignment.
+fn check_symbols((path, spec): (&Path, &GraphSpec), (other, align): (&Path, &GraphSpec)) -> Result<()> {
+    let mut names = align.symbols().ids().map(|symbol| align.symbols().name(symbol));
+    match names.find(|name| spec.symbols().get(name).is_none()) {
+        None => Ok(()),
+        Some(name) => {
+            let reason = format!("no symbol {name:?}, which {} has: the two graphs must agree", other.display());
+            Err(Error::Config { path: path.to_owned(), reason })
+        }
+    }
+}
+
+/// Whether the texts of all n-grams are of phones that `spec` has.
+fn check_texts(config: &TrainConfig, spec: &GraphSpec) -> Result<()> {
+    config.ngrams().try_for_each(|ngram| phones::check(spec, (config.lexicon.as_deref(), ngram)))
 }
 
 /// Makes sure that the work folder holds results of `config` and the model to start from only, and that it is to go on from them;
@@ -246,7 +266,7 @@ fn digests(config: &TrainConfig) -> Result<String> {
     let line = |path: &Path, bytes: Vec<u8>| format!("{} {:016x}\n", path.display(), digest(bytes));
     let corpus = |corpus: &CorpusConfig| Ok(line(&corpus.source, sets::content(&corpus.source)?));
     let corpora = config.corpora.iter().map(corpus).collect::<Result<String>>()?;
-    let texts = config.sequence.iter().map(|stage| &stage.ngram).chain(&config.ngram).flat_map(|ngram| &ngram.text);
+    let texts = config.ngrams().flat_map(|ngram| &ngram.text);
     let files = config.lexicon.iter().chain(texts.map(|text| &text.file));
     let read = |path: &PathBuf| std::fs::read(path).map_err(|source| Error::io("read", path, source));
     Ok(corpora + &files.map(|path| Ok(line(path, read(path)?))).collect::<Result<String>>()?)

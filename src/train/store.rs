@@ -127,8 +127,7 @@ fn wants_gaussian((config, start): Run<'_>, work: &Path) -> bool {
 
 /// Whether some epoch changes recordings.
 fn keeps_recordings(config: &TrainConfig) -> bool {
-    let last = config.sequence.iter().map(|stage| &stage.training);
-    config.pass.iter().chain(last).any(|training| training.augment.changes_recordings())
+    config.trainings().any(|training| training.augment.changes_recordings())
 }
 
 /// Features on their way into the archive.

@@ -203,15 +203,33 @@ fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
 }
 
 #[test]
-fn patience_needs_a_development_set_and_averages_exclude_each_other() {
+fn what_settings_and_transcripts_tell_is_told_before_the_first_stage() {
     let dir = corpus();
+    let train = || dir.senone("train train.toml --work work --output model");
+    let lost = "patience = 2: expected 0 without development utterances whose words are known: their phone error is what it goes by";
     dir.edit("train.toml", "development_speakers = 1\n", "");
-    let ran = dir.senone("train train.toml --work work --output model").run();
-    let message = "senone: patience = 2: expected 0 without development utterances whose words are known: their phone error is \
-        what it goes by\n";
-    assert!(ran.status == 1 && ran.stderr.ends_with(message), "{}", ran.stderr);
-    assert!(rows(&dir, "work").is_empty());
-    dir.edit("train.toml", "patience = 2", "average_last = 2");
+    assert_eq!(train().refused(), format!("train.toml: {lost}"));
+    // A development set of unknown words only cannot be scored.
+    dir.write("strange.tsv", toy::HEADER.to_owned() + "strange\tspeaker\taudio/test-5-0.wav\tzap zap\n");
+    dir.edit("train.toml", "[gmm]", "[[corpus]]\nsource = \"strange.tsv\"\nuse = \"development\"\n[gmm]");
+    let ran = train().run();
+    assert!(ran.status == 1 && ran.stderr.ends_with(&format!("senone: {lost}\n")), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("reading"), "{}", ran.stderr);
+    fs::remove_dir_all(dir.path("work")).unwrap();
+    // What only the last stages would meet.
+    dir.edit("train.toml", "patience = 2\n", "");
+    dir.edit("train.toml", "order = 2\n", "order = 2\ntext = [{ file = \"said.txt\", share = 0.5 }]\n");
+    dir.write("words.dict", dir.read("words.dict") + "odd ODD\n");
+    dir.write("said.txt", "mass odd\n");
+    let odd = "said.txt:1: the phone \"ODD\", which the text asks for, is no symbol of the graph";
+    assert_eq!(train().refused(), odd);
+    dir.edit("graph-align.toml", "\"SPN\", ", "\"SPN\", \"ODD\", ");
+    let agree = "graph.toml: no symbol \"ODD\", which graph-align.toml has: the two graphs must agree";
+    assert_eq!(train().refused(), agree);
+    let output = "words.dict: a file, expected a folder for the model, as --output";
+    assert_eq!(dir.senone("train train.toml --output words.dict/model").refused(), output);
+    assert!(!dir.path("work").exists());
+    dir.edit("train.toml", "ema_decay = 0.9", "ema_decay = 0.9\naverage_last = 2");
     let both =
         "train.toml: average_last = 2: expected 1 with ema_decay: the parameters are averaged in one way or the other";
     assert_eq!(dir.senone("train train.toml --work work --output model").refused(), both);
