@@ -266,7 +266,8 @@ fn networks_refuse_what_they_cannot_learn_from_in_a_sentence() {
         let empty = "empty.tsv:1: the file has no sequence: expected one token a line, columns with tabs between";
         assert_eq!(train("empty.tsv").refused(), empty);
         assert_eq!(train("train.tsv --development empty.tsv").refused(), empty);
-        let untagged = "untagged.tsv:1: sequence 1: one column: expected the token first, the tag last, and a tab between";
+        let untagged =
+            "untagged.tsv:1: sequence 1: one column: expected the token first, the tag last, and a tab between";
         assert_eq!(train("untagged.tsv").refused(), untagged);
     }
     assert!(!dir.path("x").exists());

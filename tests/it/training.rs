@@ -170,21 +170,71 @@ fn a_checkpoint_of_other_settings_or_a_broken_one_is_named() {
     }
 }
 
+#[test]
+fn damaged_files_of_the_work_folder_are_named_or_made_anew() {
+    let dir = Dir::new();
+    toy::corpus(&dir);
+    dir.senone("train train.toml --work work --output model").ok();
+    let model = parts(&dir.path("model"));
+    let damaged = |file: &str, bytes: &[u8]| {
+        let whole = fs::read(dir.path(file)).unwrap();
+        dir.write(file, bytes);
+        let ran = dir.senone("train train.toml --work work --output again --resume").run();
+        dir.write(file, whole);
+        (ran.status, ran.stderr.lines().last().unwrap().to_owned())
+    };
+    let archive = "work/features.safetensors";
+    let whole = fs::read(dir.path(archive)).unwrap();
+    for length in [0, 7, 200, whole.len() / 2, whole.len() - 1] {
+        let (status, last) = damaged(archive, &whole[..length]);
+        assert!(status == 1 && last.starts_with(&format!("senone: {archive}: ")), "{length}: {last}");
+    }
+    let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let mut outcomes = [0; 2];
+    for place in (0..header).step_by(header / 20) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1 << (place % 7);
+        let (status, last) = damaged(archive, &bytes);
+        let is_named = status == 1 && last.starts_with(&format!("senone: {archive}: "));
+        assert!(is_named || status == 0 && parts(&dir.path("again")) == model, "byte {place}: {last}");
+        outcomes[usize::from(is_named)] += 1;
+    }
+    assert!(outcomes[0] > 0 && outcomes[1] > 0, "{outcomes:?}");
+    // An alignment that is too short, or has a hole.
+    let ctm = dir.read("work/gmm.ctm");
+    let lines: Vec<&str> = ctm.lines().collect();
+    let utterance = lines[0].split(' ').next().unwrap();
+    let second = lines[1].split(' ').nth(2).unwrap();
+    let hole = damaged("work/gmm.ctm", lines[1..].join("\n").as_bytes());
+    let said = format!(
+        "senone: work/gmm.ctm: the phones of {utterance} leave off at 0.000 s and go on, or its audio ends, at {second}"
+    );
+    assert!(hole.0 == 1 && hole.1.starts_with(&said), "{hole:?}");
+    let (status, last) = damaged("work/gmm.ctm", &ctm.as_bytes()[..ctm.len() - lines[lines.len() - 1].len() - 1]);
+    assert!(
+        status == 1 && last.contains("leave off at") && last.ends_with("remove the file, and it will be made anew"),
+        "{last}"
+    );
+    // With all as it was, nothing is done again.
+    let said = dir.senone("train train.toml --work work --output again --resume").ok().stderr;
+    assert!(said.contains("features: done before") && parts(&dir.path("again")) == model, "{said}");
+}
+
 #[cfg(unix)]
 #[test]
 fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
     let dir = Dir::new();
     toy::corpus(&dir);
     // A limit on the size of files stands for a full disk.
-    let stopped = |work: &str| {
+    let stopped = |work: &str, blocks: usize| {
         let line = format!(
-            "trap '' XFSZ; ulimit -f 40; exec {} train train.toml --work {work} --output model --resume",
+            "trap '' XFSZ; ulimit -f {blocks}; exec {} train train.toml --work {work} --output model --resume",
             env!("CARGO_BIN_EXE_senone")
         );
         let ran = Command::new("sh").current_dir(dir.path("")).args(["-c", &line]).output().unwrap();
         String::from_utf8(ran.stderr).unwrap().lines().last().unwrap().to_owned()
     };
-    let last = stopped("none");
+    let last = stopped("none", 40);
     assert!(last.starts_with("senone: none/features.draft: cannot write: File too large"), "{last}");
     assert_eq!(dir.list("none"), ["development.tsv", "lock", "log.txt", "settings.txt"]);
     // Where features and alignment are there, checkpoints do not fit.
@@ -192,7 +242,7 @@ fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
     for part in ["features.safetensors", "gmm.ctm"] {
         dir.write(&format!("work/{part}"), fs::read(dir.path(&format!("whole/{part}"))).unwrap());
     }
-    let last = stopped("work");
+    let last = stopped("work", 40);
     assert!(last.starts_with("senone: work/pass-1.safetensors: cannot write: File too large"), "{last}");
     let made = "curves.svg development.tsv features.safetensors gmm.ctm lock log.tsv log.txt settings.txt";
     assert_eq!(dir.list("work").join(" "), made);
@@ -200,6 +250,10 @@ fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
     dir.senone("train train.toml --work work --output model --resume").ok();
     assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
     assert_eq!(rows(&dir, "work").len(), 9);
+    // Where a new model does not fit, the one that is there stays.
+    let (last, there) = (stopped("work", 8), dir.list("model"));
+    assert!(last.starts_with("senone: model/weights.safetensors: cannot write: File too large"), "{last}");
+    assert!(parts(&dir.path("model")) == parts(&TOY.path("model")) && there == dir.list("whole-model"));
 }
 
 #[test]
