@@ -12,7 +12,7 @@ use std::time::Instant;
 use senone::Result;
 use senone::matrix::Matrix;
 use senone::network::optimiser::{Optimiser, OptimiserConfig, StepOptions};
-use senone::network::{Criterion, HiddenNorm, LstmConfig, Network, NetworkConfig, TdnnConfig};
+use senone::network::{HiddenNorm, Loss, LstmConfig, Network, NetworkConfig, TdnnConfig};
 use senone::random::Random;
 
 struct Case {
@@ -152,7 +152,7 @@ struct CrossEntropy {
     rows: usize,
 }
 
-impl Criterion for CrossEntropy {
+impl Loss for CrossEntropy {
     fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
         let (pdfs, rows) = (scores.cols(), self.rows as f32);
         for (at, row) in scores.as_mut_slice().chunks_exact_mut(pdfs).enumerate() {

@@ -21,6 +21,7 @@ pub use parts::Parts;
 
 use crate::emission::Priors;
 use crate::features::Moments;
+use crate::formats::atomic::Staged;
 use crate::graph::ngram::Ngram;
 use crate::graph::{GraphSpec, Tree, Units, Weights};
 use crate::network::{Acoustic, Network};
@@ -129,13 +130,21 @@ impl Bundle {
         fits("feature moments", self.moments.sum.len(), self.description.features.dim())
     }
 
-    /// Writes the parts into the folder `path`, each to a temporary name first.
+    /// Writes the parts into the folder `path`: all to temporary names first, so that a model that is there stays when there is no room.
     ///
     /// # Errors
     /// [`Error::Io`] naming the file.
     pub fn save(&self, path: &Path) -> Result<()> {
         std::fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
-        // Without its description, which is written last, a mixture of old and new parts is no bundle.
+        let stage = |part: &str, bytes: &[u8]| formats::atomic::stage(&path.join(part), |file| file.write_all(bytes));
+        let mut parts = vec![stage(GRAPH, self.graph.text().as_bytes())?];
+        if let Units::Tied(tree) = self.graph.units() {
+            parts.push(stage(TREE, tree.to_text().as_bytes())?);
+        }
+        parts.push(stage(NGRAM, self.ngram.to_arpa().as_bytes())?);
+        parts.push(stage(WEIGHTS, &tensors::encode(self)?)?);
+        parts.push(stage(DESCRIPTION, self.description.to_toml()?.as_bytes())?);
+        // Without its description, which comes into place last, a mixture of old and new parts is no bundle.
         for part in [DESCRIPTION, TREE] {
             match std::fs::remove_file(path.join(part)) {
                 Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
@@ -144,14 +153,7 @@ impl Bundle {
                 _ => {}
             }
         }
-        let write = |part: &str, bytes: &[u8]| formats::atomic::write(&path.join(part), |file| file.write_all(bytes));
-        write(GRAPH, self.graph.text().as_bytes())?;
-        if let Units::Tied(tree) = self.graph.units() {
-            write(TREE, tree.to_text().as_bytes())?;
-        }
-        write(NGRAM, self.ngram.to_arpa().as_bytes())?;
-        write(WEIGHTS, &tensors::encode(self)?)?;
-        write(DESCRIPTION, self.description.to_toml()?.as_bytes())
+        parts.into_iter().try_for_each(Staged::commit)
     }
 
     /// Writes only the settings and scores, which tuning changes.

@@ -71,6 +71,7 @@ impl DeviceKind {
 
 /// Trains, telling how it goes.
 pub fn run(args: &TrainArgs) -> Result<Outcome> {
+    check_output(&args.output)?;
     let device = args.device.open()?;
     let first = args.from.as_deref().map(open).transpose()?;
     let bundle = match settings(args)? {
@@ -83,6 +84,16 @@ pub fn run(args: &TrainArgs) -> Result<Outcome> {
     bundle.save(&args.output)?;
     say(format_args!("{}: written", args.output.display()));
     Ok(Outcome::Complete)
+}
+
+/// Whether the model's folder can be one, told before training costs time.
+fn check_output(output: &Path) -> Result<()> {
+    match output.ancestors().find(|place| place.exists()) {
+        Some(file) if !file.is_dir() => {
+            Err(Error::Other(format!("{}: a file, expected a folder for the model, as --output", file.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn open(model: &Path) -> Result<Bundle> {

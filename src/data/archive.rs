@@ -186,22 +186,24 @@ impl Archive {
         self.contents.metadata().as_ref().and_then(|about| about.get("about")).map_or("", String::as_str)
     }
 
-    /// The frames of an utterance `[T x D]`, which stay in the file; `None` when it is not there.
+    /// The frames of an utterance `[T x D]`, which stay in the file.
     ///
     /// # Errors
-    /// [`Error::Config`] when they are not what an archive holds.
-    pub fn frames(&self, name: &str) -> Result<Option<Matrix>> {
-        let Some(tensor) = self.contents.info(&format!("frames/{name}")) else { return Ok(None) };
-        let (start, end) = tensor.data_offsets;
-        let values = MappedFloats::new(&self.file, self.start + start..self.start + end);
-        let frames = match (tensor.dtype, tensor.shape.as_slice(), values) {
-            (Dtype::F32, &[rows, cols], Ok(values)) => Matrix::mapped(rows, cols, values).ok(),
-            _ => None,
-        };
-        frames.map(Some).ok_or_else(|| {
-            let reason = format!("the frames of {name} are broken: remove the file, and it will be made anew");
+    /// [`Error::Config`] when they are not there, or not what an archive holds.
+    pub fn frames(&self, name: &str) -> Result<Matrix> {
+        self.mapped(name).ok_or_else(|| {
+            let reason =
+                format!("the frames of {name} are missing or broken: remove the file, and it will be made anew");
             Error::Config { path: self.path.clone(), reason }
         })
+    }
+
+    fn mapped(&self, name: &str) -> Option<Matrix> {
+        let tensor = self.contents.info(&format!("frames/{name}")).filter(|tensor| tensor.dtype == Dtype::F32)?;
+        let (start, end) = tensor.data_offsets;
+        let values = MappedFloats::new(&self.file, self.start + start..self.start + end).ok()?;
+        let &[rows, cols] = tensor.shape.as_slice() else { return None };
+        Matrix::mapped(rows, cols, values).ok()
     }
 
     /// The samples of an utterance, -1 to 1; `None` when they were not kept.
@@ -241,20 +243,22 @@ mod tests {
         for (name, first) in [("b c", 2.0), ("a", -4.0)] {
             let mut expected = frames(first);
             halve(&mut expected).unwrap();
-            assert_eq!(archive.frames(name).unwrap().unwrap(), expected);
+            assert_eq!(archive.frames(name).unwrap(), expected);
         }
-        assert_eq!(archive.frames("empty").unwrap().unwrap().rows(), 0);
-        assert_eq!(archive.frames("missing").unwrap(), None);
+        assert_eq!(archive.frames("empty").unwrap().rows(), 0);
+        let missing = archive.frames("missing").unwrap_err().to_string();
+        assert!(
+            missing.ends_with(
+                "all: the frames of missing are missing or broken: remove the file, and it will be made anew"
+            )
+        );
         assert_eq!(archive.samples("b c").unwrap(), [0.5, -1.0, 0.25]);
         assert_eq!(archive.samples("a"), None);
         // Frames outlive the archive, and change on their own.
-        let mut taken = archive.frames("a").unwrap().unwrap();
+        let mut taken = archive.frames("a").unwrap();
         drop(archive);
         taken.row_mut(0)[0] = 9.0;
-        assert_eq!(
-            (taken.row(0)[0], Archive::open(&path).unwrap().frames("a").unwrap().unwrap().row(0)[0]),
-            (9.0, -2.0)
-        );
+        assert_eq!((taken.row(0)[0], Archive::open(&path).unwrap().frames("a").unwrap().row(0)[0]), (9.0, -2.0));
     }
 
     #[test]
@@ -269,7 +273,7 @@ mod tests {
         for bytes in ["", "no archive of anything", "\u{8}\0\0\0\0\0\0\0{}      "] {
             std::fs::write(&path, bytes).unwrap();
             match Archive::open(&path) {
-                Ok(archive) => assert_eq!(archive.frames("a").unwrap(), None),
+                Ok(archive) => assert!(archive.frames("a").is_err()),
                 Err(error) => assert!(error.to_string().contains("is no archive of features"), "{error}"),
             }
         }

@@ -13,22 +13,48 @@ use crate::{Error, Result};
 /// # Errors
 /// [`Error::Io`] when the folder does not exist, the file cannot be written or renamed, or `fill` fails.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let failed = |cause| Error::io("write", path, cause);
     match fs::metadata(path) {
-        Ok(there) if !there.is_file() => into_place(path, fill).map_err(failed),
-        Ok(_) => replace(&fs::canonicalize(path).map_err(failed)?, fill).map_err(failed),
-        Err(_) => replace(path, fill).map_err(failed),
+        Ok(there) if !there.is_file() => into_place(path, fill).map_err(|cause| Error::io("write", path, cause)),
+        _ => stage(path, fill)?.commit(),
     }
 }
 
-/// Writes beside `path`, then renames.
-fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let temporary = temporary_name(path);
-    let written = write_through(&temporary, fill).and_then(|()| fs::rename(&temporary, path));
-    written.inspect_err(|_| {
-        // It may not exist: the first cause is the one to tell.
-        let _ = fs::remove_file(&temporary);
-    })
+/// A file that is written, and not yet in its place; where it never comes there, nothing is left of it.
+#[derive(Debug)]
+pub struct Staged {
+    temporary: PathBuf,
+    place: PathBuf,
+    /// As whoever wrote it calls the place.
+    path: PathBuf,
+}
+
+/// Writes beside `path` what `fill` writes: of several files that belong together the first is put in its place when all are written.
+///
+/// # Errors
+/// As [`write()`].
+pub fn stage(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Staged> {
+    let failed = |cause| Error::io("write", path, cause);
+    let place = if path.exists() { fs::canonicalize(path).map_err(failed)? } else { path.to_owned() };
+    let staged = Staged { temporary: temporary_name(&place), place, path: path.to_owned() };
+    write_through(&staged.temporary, fill).map_err(failed)?;
+    Ok(staged)
+}
+
+impl Staged {
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when it cannot be renamed.
+    pub fn commit(self) -> Result<()> {
+        fs::rename(&self.temporary, &self.place).map_err(|cause| Error::io("write", &self.path, cause))
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // It may not exist, or be in its place by now.
+        let _ = fs::remove_file(&self.temporary);
+    }
 }
 
 /// Removes from `folder` what writers that were killed have left half written. No writer may be at work there.
@@ -117,6 +143,22 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
         assert!(!temporary_name(&path).exists() && folder.path().join(".a.1-x.tmp").exists());
         assert!(sweep(&path).is_err());
+    }
+
+    #[test]
+    fn staged_files_come_into_place_together_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a.txt", "b.txt"].map(|name| folder.path().join(name));
+        fs::write(&a, "old").unwrap();
+        let staged = stage(&a, |out| out.write_all(b"new")).unwrap();
+        assert!(stage(&b, |_| Err(io::Error::other("disk full"))).is_err());
+        assert_eq!(fs::read_to_string(&a).unwrap(), "old");
+        drop(staged);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let both = [&a, &b].map(|path| stage(path, |out| out.write_all(b"new")).unwrap());
+        both.into_iter().try_for_each(Staged::commit).unwrap();
+        assert!([&a, &b].iter().all(|path| fs::read_to_string(path).unwrap() == "new"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[cfg(unix)]

@@ -220,13 +220,13 @@ fn reach(count: usize, from: impl Iterator<Item = usize>, steps: impl Iterator<I
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::toy::everything_goes;
 
     /// a and b, each to enter and to dwell in: 2 * 4 arcs at most within, 2 * 4 between.
     #[test]
     fn arcs_are_counted_before_they_are_made() {
-        let text = "format = 1\n[classes]\nall = ['a', 'b']\n[boundary]\nstart = '*'\nend = '*'\n\
-            [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = 0.5\n";
-        let spec = GraphSpec::parse(text).unwrap();
+        let text = everything_goes(&["a", "b"], "states = 1\nself_loop = 0.5");
+        let spec = GraphSpec::parse(&text).unwrap();
         let net = spec.legal_pairs_only();
         assert!(net.check_size(&spec, &net.repeating(), 16).is_ok());
         let error = net.check_size(&spec, &net.repeating(), 15).unwrap_err();

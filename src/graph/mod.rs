@@ -17,6 +17,8 @@ mod rules;
 mod source;
 mod spec;
 mod topology;
+#[cfg(test)]
+pub(crate) mod toy;
 mod transcript;
 mod transitions;
 pub mod tree;

@@ -199,33 +199,11 @@ mod tests {
 
     use super::*;
     use crate::dp::{PlanOptions, labelled_path};
-    use crate::graph::{GraphBuilder, GraphSpec, State, Weights};
+    use crate::graph::{GraphBuilder, State, Weights};
+    use crate::learn::problem::tests::spec;
     use crate::matrix::Matrix;
     use crate::random::Random;
     use crate::symbols::PdfId;
-
-    /// Three tags, of which c never follows a and nothing begins with b.
-    fn spec() -> GraphSpec {
-        let text = r#"
-format = 1
-[classes]
-all = ["a", "b", "c"]
-[boundary]
-start = ["a", "c"]
-end = ["*"]
-[[allow]]
-from = "*"
-to = "*"
-[[forbid]]
-from = "a"
-to = "c"
-[topology.default]
-states = 1
-min_frames = 1
-self_loop = false
-"#;
-        GraphSpec::parse(text).unwrap()
-    }
 
     const RIGHT: [PdfId; 4] = [PdfId(2), PdfId(0), PdfId(1), PdfId(1)];
 

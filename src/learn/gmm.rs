@@ -18,6 +18,7 @@ use crate::emission::{DiagonalMixtures, Emissions, MixtureUpdate, SplitTarget};
 use crate::error::require;
 use crate::graph::{Graph, GraphSpec, Weights};
 use crate::matrix::Matrix;
+use crate::parallel::in_order;
 use crate::symbols::{PdfId, StateId, SymbolId};
 use crate::{Error, Result};
 use pass::{Assignment, Fate, Pass, Sums, of_utterance, used_pdfs};
@@ -338,7 +339,7 @@ fn fates(
         };
         path.map(Ok).or_else(|error| of_utterance(error).map(Err))
     };
-    examples.par_iter().enumerate().map(fate).collect()
+    in_order(examples.par_iter().enumerate().map(fate))
 }
 
 /// The best path of `example` on which every frame keeps its old pdf: a new pdf that is no part of it is impossible.
@@ -372,10 +373,10 @@ fn finish(model: GmmModel, examples: &[GmmExample<'_>], fates: Vec<Fate>, unseen
         Err(reason) => Ok(Err(reason)),
         Ok(_) => model.align(example).map(Ok).or_else(|error| of_utterance(error).map(Err)),
     };
-    let aligned: Result<Vec<_>> = examples.par_iter().zip(fates).map(align).collect();
+    let aligned = in_order(examples.par_iter().zip(fates).map(align))?;
     let mut alignments = Vec::new();
     let mut skipped = Vec::new();
-    for (example, outcome) in examples.iter().zip(aligned?) {
+    for (example, outcome) in examples.iter().zip(aligned) {
         match outcome {
             Ok(alignment) => alignments.push(Some(alignment)),
             Err(reason) => {

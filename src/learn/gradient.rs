@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::criterion::{Criterion, Objective};
 use super::lbfgs::{Lbfgs, LbfgsConfig, Stop};
 use super::problem::{Example, Problem};
+use crate::dp::Plan;
 use crate::emission::Scorer;
 use crate::error::require;
 use crate::random::Random;
@@ -262,7 +263,8 @@ impl StochasticConfig {
         check_start(problem, &theta)?;
         let random = Random::new(self.seed);
         let mut order: Vec<usize> = (0..problem.examples.len()).collect();
-        let mut descent = Descent { config: self, problem, theta };
+        let plan = problem.plan(&theta)?;
+        let mut descent = Descent { config: self, problem, theta, plan };
         for epoch in 1..=self.epochs {
             random.fork(epoch as u64).shuffle(&mut order);
             let loss = descent.epoch(epoch, &order)? + penalty(self.l2, &descent.theta);
@@ -281,6 +283,8 @@ struct Descent<'a, S: Scorer> {
     config: &'a StochasticConfig,
     problem: &'a Problem<'a, S>,
     theta: Vec<f64>,
+    /// The problem's graph, with the transition weights of the last step.
+    plan: Plan,
 }
 
 impl<S: Scorer> Descent<'_, S> {
@@ -314,13 +318,13 @@ impl<S: Scorer> Descent<'_, S> {
         Ok(objective.loss)
     }
 
-    fn objective(&self, example: &Example<S::Input>) -> Result<Objective> {
-        let plan = self.problem.plan(&self.theta).map_err(|_| Error::Diverged {
+    fn objective(&mut self, example: &Example<S::Input>) -> Result<Objective> {
+        self.plan.reweigh(&self.problem.weights(&self.theta)).map_err(|_| Error::Diverged {
             epoch: 0,
             utterances: format!("the examples before {}", example.name),
             loss: f64::INFINITY,
         })?;
-        self.problem.of_example((&plan, &self.theta), example, self.config.goal.criterion())
+        self.problem.of_example((&self.plan, &self.theta), example, self.config.goal.criterion())
     }
 
     /// The penalty's share: theta <- theta - rate * 2 * l2 * share * theta, with the new theta on the right, so that no rate is

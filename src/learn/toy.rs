@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::problem::{Example, Problem, path_of};
 use crate::dp::{Plan, PlanOptions};
 use crate::emission::{FrameScorer, Scorer, SparseFrames, SparseScorer};
+use crate::graph::toy::{ONE_FRAME, everything_goes};
 use crate::graph::{Graph, GraphSpec, Weights};
 use crate::matrix::Matrix;
 use crate::random::Random;
@@ -53,13 +54,7 @@ impl<S: Scorer> Toy<S> {
 
 /// Every tag after every tag, a pdf and a state each.
 pub fn tags(names: &[&str]) -> Arc<Graph> {
-    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-    let text = format!(
-        "format = 1\n[classes]\nall = [{}]\n[boundary]\nstart = [\"*\"]\nend = [\"*\"]\n[[allow]]\nfrom = \"*\"\nto = \"*\"\n\
-         [topology.default]\nstates = 1\nmin_frames = 1\nself_loop = false\n",
-        quoted.join(", ")
-    );
-    Arc::new(GraphSpec::parse(&text).unwrap().compile().unwrap())
+    Arc::new(GraphSpec::parse(&everything_goes(names, ONE_FRAME)).unwrap().compile().unwrap())
 }
 
 /// A sequence of words, one feature each.

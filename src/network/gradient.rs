@@ -1,4 +1,4 @@
-//! The gradient of any criterion on a network's scores: forward, the criterion, backward.
+//! The gradient of any loss on a network's scores: forward, the loss, backward.
 
 use candle_core::{Tensor, Var};
 
@@ -13,31 +13,31 @@ use crate::random::Random;
 use crate::{Error, Result};
 
 /// What training wants of the scores of a few utterances.
-pub trait Criterion {
+pub trait Loss {
     /// Changes `scores` `[rows x pdfs]` (before log-softmax, utterances one after another, [`Network::rows_out`] rows each)
     /// into the gradient of the loss by them.
     ///
     /// # Errors
-    /// As the criterion has them.
+    /// As the loss has them.
     fn differentiate(&mut self, scores: &mut Matrix) -> Result<()>;
 }
 
 impl Network {
-    /// The gradient of `criterion` by every parameter, in the order of [`Network::parts`], over `utterances` `[T x D]` each.
+    /// The gradient of `loss` by every parameter, in the order of [`Network::parts`], over `utterances` `[T x D]` each.
     /// Hidden values are dropped as `dropout` draws them. Batch normalisation is by these utterances; what a running statistic
     /// is above theirs stands in the place of its gradient, for [`Network::settle`]. Runs on the calling thread, or on the network's
     /// [`Device`](super::Device), which gives the same up to rounding. Features that are not finite make scores and gradient so.
     ///
     /// # Errors
-    /// [`Error::Shape`] for frames of another dimension or a criterion's gradient of another shape; those of the criterion.
+    /// [`Error::Shape`] for frames of another dimension or a loss's gradient of another shape; those of the loss.
     pub fn gradient(
         &self,
         utterances: &[Matrix],
-        criterion: &mut impl Criterion,
+        loss: &mut impl Loss,
         dropout: Option<&Random>,
     ) -> Result<Vec<Vec<f32>>> {
         let rows = self.laid_out(utterances)?;
-        Ok(self.differentiated(rows, (criterion, dropout), InputGradient::Unwanted)?.0)
+        Ok(self.differentiated(rows, (loss, dropout), InputGradient::Unwanted)?.0)
     }
 
     /// As [`Network::gradient`], and the gradient by the frames of each utterance `[T x D]`: what an embedding under the network
@@ -48,12 +48,12 @@ impl Network {
     pub fn gradient_with_inputs(
         &self,
         utterances: &[Matrix],
-        criterion: &mut impl Criterion,
+        loss: &mut impl Loss,
         dropout: Option<&Random>,
     ) -> Result<(Vec<Vec<f32>>, Vec<Matrix>)> {
         let rows = self.laid_out(utterances)?;
         let padded: Vec<usize> = rows.segments.iter().map(|(_, rows)| rows * self.dims.input).collect();
-        let (gradient, by_frames) = self.differentiated(rows, (criterion, dropout), InputGradient::Wanted)?;
+        let (gradient, by_frames) = self.differentiated(rows, (loss, dropout), InputGradient::Wanted)?;
         let each = utterances.iter().zip(cut(&by_frames, &padded));
         Ok((gradient, each.map(|(frames, by_padded)| self.by_frames(frames.rows(), by_padded)).collect()))
     }
@@ -62,12 +62,12 @@ impl Network {
     fn differentiated(
         &self,
         rows: Rows,
-        (criterion, dropout): (&mut impl Criterion, Option<&Random>),
+        (loss, dropout): (&mut impl Loss, Option<&Random>),
         by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         match self.device.candle().filter(|_| rows.segments.rows() > 0) {
-            Some(device) => self.differentiated_on(device, rows, (criterion, dropout)),
-            None => self.differentiated_by_kernels(rows, (criterion, dropout), by_frames),
+            Some(device) => self.differentiated_on(device, rows, (loss, dropout)),
+            None => self.differentiated_by_kernels(rows, (loss, dropout), by_frames),
         }
     }
 
@@ -76,11 +76,11 @@ impl Network {
         &self,
         device: &candle_core::Device,
         rows: Rows,
-        (criterion, dropout): (&mut impl Criterion, Option<&Random>),
+        (loss, dropout): (&mut impl Loss, Option<&Random>),
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let network = self.parameters.with(|values| Plain::new(&self.plan, values, device))?.map_err(refused)?;
         let tape = network.forward(&rows, dropout).map_err(refused)?;
-        let gradient = self.by_scores(criterion, tape.scores().map_err(refused)?)?;
+        let gradient = self.by_scores(loss, tape.scores().map_err(refused)?)?;
         network.backward(tape, &gradient).map_err(refused)
     }
 
@@ -88,7 +88,7 @@ impl Network {
     fn differentiated_by_kernels(
         &self,
         Rows { values, segments }: Rows,
-        (criterion, dropout): (&mut impl Criterion, Option<&Random>),
+        (loss, dropout): (&mut impl Loss, Option<&Random>),
         by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let shape = (segments.rows(), self.dims.input);
@@ -101,10 +101,10 @@ impl Network {
         let by_parameters = operation.by_parameters();
         let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
         let gradient =
-            self.by_scores(criterion, with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)?)?;
-        let loss = scores.apply_op1(Surrogate { gradient }).map_err(refused)?;
+            self.by_scores(loss, with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)?)?;
+        let surrogate = scores.apply_op1(Surrogate { gradient }).map_err(refused)?;
         drop(scores);
-        let gradients = loss.backward().map_err(refused)?;
+        let gradients = surrogate.backward().map_err(refused)?;
         let of = |tensor: &Tensor| {
             gradients.get(tensor).ok_or_else(|| Error::Network("a variable received no gradient".into()))
         };
@@ -119,14 +119,14 @@ impl Network {
         Ok((found, by_frames))
     }
 
-    /// The gradient of `criterion` by the scores of all rows, as many values.
-    fn by_scores(&self, criterion: &mut impl Criterion, scores: Vec<f32>) -> Result<Vec<f32>> {
+    /// The gradient of `loss` by the scores of all rows, as many values.
+    fn by_scores(&self, loss: &mut impl Loss, scores: Vec<f32>) -> Result<Vec<f32>> {
         let expected = scores.len();
         let mut scores = Matrix::from_vec(expected / self.dims.pdfs, self.dims.pdfs, scores)?;
-        criterion.differentiate(&mut scores)?;
+        loss.differentiate(&mut scores)?;
         let found = scores.rows() * scores.cols();
         if expected != found {
-            return Err(Error::Shape { what: "values in the criterion's gradient", expected, found });
+            return Err(Error::Shape { what: "values in the gradient of the loss", expected, found });
         }
         Ok(scores.into_vec())
     }
@@ -166,7 +166,7 @@ mod tests {
         scores: Vec<f32>,
     }
 
-    impl Criterion for Linear {
+    impl Loss for Linear {
         fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
             let mut random = Random::new(7);
             self.scores = scores.as_slice().to_vec();
@@ -425,7 +425,7 @@ mod tests {
     /// Which of two sorts each utterance is, said in its first frame, or in its last, and asked for at every row.
     struct Sorts;
 
-    impl Criterion for Sorts {
+    impl Loss for Sorts {
         fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
             crate::network::kernels::log_softmax(scores.as_mut_slice(), 2);
             for (row, scores) in scores.as_mut_slice().chunks_exact_mut(2).enumerate() {

@@ -37,7 +37,7 @@ mod timeline;
 pub use config::NetworkConfig;
 pub use device::Device;
 pub use front_end::FrontEndConfig;
-pub use gradient::Criterion;
+pub use gradient::Loss;
 pub(crate) use kernels::{Mask, log_softmax};
 pub use lstm::LstmConfig;
 pub use mlp::MlpConfig;

@@ -229,7 +229,7 @@ impl TagSettings {
     /// Whether every value is in its range.
     ///
     /// # Errors
-    /// [`Error::Setting`] naming key and value.
+    /// [`Error::Setting`] or [`Error::Other`] naming key and value.
     pub fn check(&self) -> Result<()> {
         let (smoothing, c) = (self.hmm.smoothing, self.svm.c);
         require(smoothing.is_finite() && smoothing >= 0.0, "hmm.smoothing", smoothing, "a number, 0 or more")?;
@@ -244,10 +244,12 @@ impl TagSettings {
             let value = format!("{tag:?} at {bias}");
             return Err(Error::Setting { key: "bias", value, expected: "a finite number for each tag" });
         }
+        let within =
+            |table: &str, checked: Result<()>| checked.map_err(|error| Error::Other(format!("[{table}] {error}")));
         #[cfg(feature = "neural")]
-        self.network.check()?;
-        self.crf.l_bfgs.check()?;
-        self.crf.stochastic.check()
+        within("network", self.network.check())?;
+        within("crf.l_bfgs", self.crf.l_bfgs.check())?;
+        within("crf.stochastic", self.crf.stochastic.check())
     }
 }
 

@@ -113,6 +113,7 @@ mod tests {
     use super::*;
     use crate::data::{ColumnFile, Layout};
     use crate::graph::Graph;
+    use crate::graph::toy::{ONE_FRAME, everything_goes};
 
     /// The sequence of these tags, whose words do not matter.
     fn tagged(tags: &[&str]) -> Sequence {
@@ -148,9 +149,8 @@ mod tests {
     /// What a file says of the same tags gives the same graph and the same parameters.
     #[test]
     fn without_a_graph_file_the_graph_is_that_of_a_file_that_allows_all() {
-        let text = "format = 1\n[classes]\nall = ['D', 'N', 'V']\n[boundary]\nstart = '*'\nend = '*'\n\
-            [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = false\n";
-        let written = TagSet::restricted(GraphSpec::parse(text).unwrap()).unwrap();
+        let text = everything_goes(&["D", "N", "V"], ONE_FRAME);
+        let written = TagSet::restricted(GraphSpec::parse(&text).unwrap()).unwrap();
         let free = TagSet::unrestricted(["D", "N", "V"]).unwrap();
         assert_eq!(free.spec().initial_weights(), written.spec().initial_weights());
         let parts = |graph: &Graph| {

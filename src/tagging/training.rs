@@ -102,6 +102,7 @@ pub type Watch<'a> = dyn FnMut(TagEvent) + 'a;
 /// [`Error::Other`] when no sequence can be learnt from; as [`TagSettings::check`], and as the learner.
 pub fn train(learner: Learner, task: TagTask<'_>, settings: &TagSettings, watch: &mut Watch<'_>) -> Result<Tagger> {
     settings.check()?;
+    let bias = biases(&task.tags, settings)?;
     let (features, frames) = FeatureMap::learn(task.template, task.training)?;
     let graph = Arc::new(task.tags.spec().compile()?);
     let neutral = Plan::new(&graph, &Weights(vec![0.0; graph.transitions()]), &PlanOptions::default())?;
@@ -126,7 +127,6 @@ pub fn train(learner: Learner, task: TagTask<'_>, settings: &TagSettings, watch:
         #[cfg(not(feature = "neural"))]
         source => return Err(Error::Other(format!("this senone was built without networks ({source:?})"))),
     };
-    let bias = biases(&task.tags, settings)?;
     scores.shift(bias);
     Tagger::new(learner, (features, task.tags), scores)
 }

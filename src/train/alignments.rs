@@ -66,19 +66,40 @@ impl Alignments {
     /// Reads what an earlier run stored, and tells how many utterances it does not have: they are not learnt from.
     ///
     /// # Errors
-    /// As [`Alignments::read`].
+    /// As [`Alignments::read`]; [`Error::Config`] naming an utterance that is not aligned from its beginning to its end.
     pub(super) fn resumed(
         path: &Path,
         sample_rate: u32,
         (corpus, progress): (&Corpus, &mut Progress<'_>),
     ) -> Result<Self> {
         let found = Self::read(path, sample_rate)?;
+        corpus.examples().try_for_each(|example| found.check((&example.name, example.samples), (path, sample_rate)))?;
         let missing = corpus.examples().filter(|example| found.get(&example.name).is_none()).count();
         if missing > 0 {
             let (file, all) = (path.display(), corpus.examples().count());
             progress(Event::Note(format!("{file}: {missing} of {all} utterances are not in it and are left out")));
         }
         Ok(found)
+    }
+
+    /// Whether the phones of `utterance`, if it is here, follow one another from the first of its `samples` to the last, to the
+    /// millisecond that a CTM tells.
+    fn check(&self, (utterance, samples): (&str, u64), (path, sample_rate): (&Path, u32)) -> Result<()> {
+        let segments = self.get(utterance).map_or(&[][..], |tier| &tier.segments);
+        let ends = std::iter::once(0).chain(segments.iter().map(|segment| segment.end));
+        let starts = segments.iter().map(|segment| segment.start).chain([samples]);
+        let is_gap = |(end, start): &(u64, u64)| end.abs_diff(*start) > u64::from(sample_rate / 1000) + 1;
+        match ends.zip(starts).find(is_gap).filter(|_| !segments.is_empty()) {
+            None => Ok(()),
+            Some((end, start)) => {
+                let [end, start] = [end, start].map(|at| at as f64 / f64::from(sample_rate));
+                let reason = format!(
+                    "the phones of {utterance} leave off at {end:.3} s and go on, or its audio ends, at {start:.3} s: remove the \
+                     file, and it will be made anew"
+                );
+                Err(Error::Config { path: path.to_owned(), reason })
+            }
+        }
     }
 
     /// Writes all utterances as one CTM, and takes them as it tells them: times rounded to milliseconds, so that a run that
@@ -275,5 +296,11 @@ self_loop = 0.5
         let stored = alignments.clone().stored(&path, 1000).unwrap();
         assert_eq!(stored, alignments);
         assert_eq!(Alignments::read(&path, 1000).unwrap(), alignments);
+        assert!(stored.check(("u1", 75), (&path, 1000)).is_ok() && stored.check(("none", 75), (&path, 1000)).is_ok());
+        let error = stored.check(("u2", 90), (&path, 1000)).unwrap_err().to_string();
+        assert!(
+            error.contains("the phones of u2 leave off at 0.075 s and go on, or its audio ends, at 0.090 s"),
+            "{error}"
+        );
     }
 }

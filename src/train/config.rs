@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::transcripts::{Words, are_known};
 use crate::emission::HybridScales;
 use crate::error::require;
 use crate::features::{FeatureConfig, Normalisation};
@@ -315,7 +316,31 @@ impl TrainConfig {
         at_least_one("number of [[corpus]] tables", self.corpora.len())?;
         self.corpora.iter().try_for_each(CorpusConfig::check)?;
         self.check_filler()?;
-        self.check_learner()
+        self.check_learner()?;
+        if self.has_development() { Ok(()) } else { self.check_patience(std::iter::empty()) }
+    }
+
+    /// The training of each pass, then that of sequences.
+    pub(super) fn trainings(&self) -> impl Iterator<Item = &TrainerConfig> {
+        self.pass.iter().chain(self.sequence.as_ref().map(|stage| &stage.training))
+    }
+
+    /// The n-gram of sequence training, then the model's.
+    pub(super) fn ngrams(&self) -> impl Iterator<Item = &NgramConfig> {
+        self.sequence.as_ref().map(|stage| &stage.ngram).into_iter().chain(&self.ngram)
+    }
+
+    /// Whether one of the `development` transcripts can be scored, if some training is to stop by them.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] naming `patience`.
+    pub(super) fn check_patience<'a>(&self, mut development: impl Iterator<Item = &'a Words>) -> Result<()> {
+        match self.trainings().find(|training| training.patience > 0) {
+            Some(training) if !development.any(|words| are_known(words, self.filler.as_deref())) => {
+                Err(impatient(training))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A lexicon needs a phone for the words that it lacks; without one no word can be unknown.
@@ -372,6 +397,12 @@ impl TrainConfig {
             _ => Ok(()),
         }
     }
+}
+
+/// There is nothing by which `training` could stop early.
+pub(super) fn impatient(training: &TrainerConfig) -> Error {
+    let expected = "0 without development utterances whose words are known: their phone error is what it goes by";
+    Error::Setting { key: "patience", value: training.patience.to_string(), expected }
 }
 
 fn at_least_one(key: &'static str, value: usize) -> Result<()> {

@@ -130,13 +130,11 @@ pub(super) fn units(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::toy::everything_goes;
 
     fn spec() -> GraphSpec {
-        GraphSpec::parse(
-            "format = 1\noptional = ['sil']\n[classes]\nall = ['sil', 'a', 'b', 'c']\n[boundary]\nstart = '*'\nend = '*'\n\
-             [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 2\nself_loop = 0.5\n",
-        )
-        .unwrap()
+        let text = everything_goes(&["sil", "a", "b", "c"], "states = 2\nself_loop = 0.5");
+        GraphSpec::parse(&format!("optional = ['sil']\n{text}")).unwrap()
     }
 
     fn ids(text: &str) -> Vec<SymbolId> {

@@ -15,6 +15,7 @@ use crate::data::manifest::Utterance;
 use crate::features::{FeatureConfig, Moments, Normalisation, normalise};
 use crate::graph::lexicon::Lexicon;
 use crate::matrix::Matrix;
+use crate::parallel::in_order;
 use crate::{Error, Result};
 
 /// Name of the list of development utterances in the work folder.
@@ -74,7 +75,7 @@ impl Corpus {
     /// The development utterances are listed in `work/development.tsv`.
     ///
     /// # Errors
-    /// When a corpus or the lexicon cannot be read, or nothing is left to learn from.
+    /// When a corpus or the lexicon cannot be read, nothing is left to learn from, or nothing to stop by what is to stop early.
     pub fn load(
         config: &TrainConfig,
         start: Option<&Bundle>,
@@ -90,12 +91,14 @@ impl Corpus {
         if !transcriber.unknown().is_empty() {
             progress(Event::UnknownWords(transcriber.unknown().clone()));
         }
+        config.check_patience(development.iter().map(|wanted| &wanted.words))?;
         let wanted = [(training, Role::Training), (development, Role::Development)];
         let (sets, moments) = read_all((config, start), (wanted, work), progress)?;
         let [mut training, mut development] = sets;
         if training.is_empty() {
             return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
         }
+        config.check_patience(development.iter().map(|example| &example.words))?;
         let has_gaussian = training.iter().any(|example| example.gmm_frames.rows() > 0);
         let gmm = gmm_features(config, start).filter(|_| has_gaussian);
         let gmm = gmm.map(|config| Normaliser::new(config, &training));
@@ -182,9 +185,10 @@ impl Normaliser {
                 moments.or_insert_with(|| Moments::new(self.config.dim())).accumulate(&example.gmm_frames);
             }
         }
-        set.par_iter_mut().try_for_each(|example| {
+        let one = |example: &mut Example| {
             let moments = speakers.get(&example.speaker).unwrap_or(&self.all);
             normalise(&self.config, &mut example.gmm_frames, Some(moments))
-        })
+        };
+        in_order(set.par_iter_mut().map(one)).map(drop)
     }
 }

@@ -5,12 +5,14 @@ use rayon::prelude::*;
 
 use super::corpus::{Corpus, Example};
 use super::gaussian::System;
+use super::transcripts::are_known;
 use super::tune::{Development, Move, descend, errors_with};
 use super::{Event, Progress};
 use crate::Result;
 use crate::emission::{LogPosteriors, Priors};
 use crate::graph::GraphSpec;
 use crate::graph::ngram::{Ngram, NgramOptions};
+use crate::parallel::in_order;
 use crate::search::{SearchModel, SearchSettings};
 
 /// Where the descent begins. Frames count as if they were independent, so Gaussians weigh little; they have no priors.
@@ -58,15 +60,12 @@ pub(super) fn tell(
     dead.for_each(|pdf| counts[pdf.index()] = 0.0);
     let priors = Priors::from_counts(&counts, 0.0)?;
     let shortest = spec.compile()?.shortest_path_frames().unwrap_or_default();
-    let scored = |example: &&Example| {
-        let known = example.words.iter().flatten().flatten().all(|phone| Some(phone.as_str()) != filler);
-        known && example.gmm_frames.rows() >= shortest
-    };
+    let scored = |example: &&Example| are_known(&example.words, filler) && example.gmm_frames.rows() >= shortest;
     let set = corpus.development.par_iter().filter(scored).map(|example| {
         let posteriors = LogPosteriors(model.mixtures.emissions(&example.gmm_frames)?.matrix().clone());
         Ok(Development { name: example.name.clone(), posteriors, words: example.words.clone() })
     });
-    let set = set.collect::<Result<Vec<_>>>()?;
+    let set = in_order(set)?;
     if set.is_empty() {
         progress(Event::Note(format!("Gaussian model, {what}: no development utterance to decode")));
         return Ok(());

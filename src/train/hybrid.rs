@@ -12,7 +12,7 @@ use super::config::{Learner, NgramConfig, TrainConfig};
 use super::corpus::{Corpus, Example};
 use super::phones;
 use super::sequences::PLAIN;
-use super::transcripts::slots;
+use super::transcripts::{are_known, slots};
 use super::tune::{Development, errors};
 use super::{Event, Progress, Work, work};
 use crate::Result;
@@ -139,7 +139,6 @@ pub(super) fn train(
         (Start::Model(bundle), None) => Language::Kept(bundle),
     };
     let run = Run { config, corpus, work: work.folder, device: work.device, spec, timing, language };
-    run.check_patience()?;
     let (network, mut alignments) = match start {
         Start::Alignments(first, _) => {
             let dims = (config.features.dim(), run.spec.pdfs());
@@ -320,8 +319,7 @@ impl Run<'_> {
         let bundle = Arc::new(self.bundle(model, alignments)?);
         // What was not aligned may be too short for any path; what has unknown words cannot be scored.
         let scored = |example: &&Example| {
-            let mut phones = example.words.iter().flatten().flatten();
-            alignments.get(&example.name).is_some() && phones.all(|phone| Some(phone) != self.config.filler.as_ref())
+            alignments.get(&example.name).is_some() && are_known(&example.words, self.config.filler.as_deref())
         };
         let set = self.corpus.development.par_iter().filter(scored).map(|example| {
             let posteriors = log_posteriors(&bundle.network, example)?;

@@ -24,6 +24,7 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -156,7 +157,8 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
 /// in place of the Gaussian model.
 ///
 /// # Errors
-/// [`Error::Config`] when the work folder belongs to a run with other settings, or holds results that are not to be gone on from;
+/// [`Error::Config`] when the work folder belongs to a run with other settings, or to one that is at work, or holds results that are
+/// not to be gone on from;
 /// [`Error::Other`] when `start` is of another kind than `config` asks for; whatever makes training impossible.
 pub fn train(
     config: &TrainConfig,
@@ -181,7 +183,8 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     if let Some(bundle) = start {
         let spec = graph(&config.graph, &config.filler)?.with_units(bundle.graph.units().clone())?;
         start::check(config, &spec, bundle)?;
-        claim((config, start), [&spec, &spec], (work, progress))?;
+        check_texts(config, &spec)?;
+        let _lock = claim((config, start), [&spec, &spec], (work, progress))?;
         let corpus = Corpus::load(config, start, work.folder, progress)?;
         return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work), progress);
     }
@@ -189,10 +192,12 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     let gmm = config.gmm.as_ref().ok_or_else(|| missing("[gmm] table makes the first alignment"))?;
     let ngram = config.ngram.as_ref().ok_or_else(|| missing("[ngram] table says what follows what"))?;
     let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
+    check_symbols((&config.graph, &spec), (&gmm.graph, &align_spec))?;
+    check_texts(config, &spec)?;
     if let Some(context) = &config.context {
         [&align_spec, &spec].into_iter().try_for_each(|spec| context.check_for(spec))?;
     }
-    claim((config, None), [&align_spec, &spec], (work, progress))?;
+    let _lock = claim((config, None), [&align_spec, &spec], (work, progress))?;
     let (mut corpus, folder) = (Corpus::load(config, None, work.folder, progress)?, work.folder);
     let (first, units) = gaussian::alignments((config, gmm), (&align_spec, &spec, &mut corpus), folder, progress)?;
     let spec = spec.with_units(units)?;
@@ -211,30 +216,49 @@ fn graph(path: &Path, filler: &Option<String>) -> Result<GraphSpec> {
     }
 }
 
-/// Makes sure that the work folder holds results of `config` and the model to start from only, and that it is to go on from them.
+/// Whether the network's graph has all symbols of the alignment's, since it learns from the alignment.
+fn check_symbols((path, spec): (&Path, &GraphSpec), (other, align): (&Path, &GraphSpec)) -> Result<()> {
+    let mut names = align.symbols().ids().map(|symbol| align.symbols().name(symbol));
+    match names.find(|name| spec.symbols().get(name).is_none()) {
+        None => Ok(()),
+        Some(name) => {
+            let reason = format!("no symbol {name:?}, which {} has: the two graphs must agree", other.display());
+            Err(Error::Config { path: path.to_owned(), reason })
+        }
+    }
+}
+
+/// Whether the texts of all n-grams are of phones that `spec` has.
+fn check_texts(config: &TrainConfig, spec: &GraphSpec) -> Result<()> {
+    config.ngrams().try_for_each(|ngram| phones::check(spec, (config.lexicon.as_deref(), ngram)))
+}
+
+/// Makes sure that the work folder holds results of `config` and the model to start from only, and that it is to go on from them;
+/// nobody else may work there until the lock is dropped.
 fn claim(
     (config, start): (&TrainConfig, Option<&Bundle>),
     graphs: [&GraphSpec; 2],
     (work, progress): (Work<'_>, &mut Progress<'_>),
-) -> Result<()> {
+) -> Result<File> {
     std::fs::create_dir_all(work.folder).map_err(|source| Error::io("create", work.folder, source))?;
+    let lock = work::lock(work.folder)?;
     let mark = work.folder.join("settings.txt");
     let [first, second] = graphs.map(GraphSpec::text);
     let start = start.map(|bundle| format!("start {:016x}\n", start::digest_of(bundle))).unwrap_or_default();
     let settings = format!("{config:#?}\n{first}\n{second}\n{}{start}", digests(config)?);
     match std::fs::read_to_string(&mark) {
-        Ok(found) if found == settings => work.admit(config, progress),
+        Ok(found) if found == settings => {}
         Ok(_) => {
             let reason = "holds a run with other settings, graphs, corpora, lexicon or start: name another work folder, \
                           or remove this one";
-            Err(Error::Config { path: work.folder.to_owned(), reason: reason.into() })
+            return Err(Error::Config { path: work.folder.to_owned(), reason: reason.into() });
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             formats::atomic::write(&mark, |file| file.write_all(settings.as_bytes()))?;
-            work.admit(config, progress)
         }
-        Err(source) => Err(Error::io("read", &mark, source)),
+        Err(source) => return Err(Error::io("read", &mark, source)),
     }
+    work.admit(config, progress).map(|()| lock)
 }
 
 /// A line for each corpus, the lexicon and each text that changes when they do.
@@ -242,7 +266,7 @@ fn digests(config: &TrainConfig) -> Result<String> {
     let line = |path: &Path, bytes: Vec<u8>| format!("{} {:016x}\n", path.display(), digest(bytes));
     let corpus = |corpus: &CorpusConfig| Ok(line(&corpus.source, sets::content(&corpus.source)?));
     let corpora = config.corpora.iter().map(corpus).collect::<Result<String>>()?;
-    let texts = config.sequence.iter().map(|stage| &stage.ngram).chain(&config.ngram).flat_map(|ngram| &ngram.text);
+    let texts = config.ngrams().flat_map(|ngram| &ngram.text);
     let files = config.lexicon.iter().chain(texts.map(|text| &text.file));
     let read = |path: &PathBuf| std::fs::read(path).map_err(|source| Error::io("read", path, source));
     Ok(corpora + &files.map(|path| Ok(line(path, read(path)?))).collect::<Result<String>>()?)

@@ -22,7 +22,10 @@ pub(super) fn ngram(
         [] => own,
         texts => {
             let lexicon = lexicon.map(Lexicon::read).transpose()?;
-            let of = |text: &TextConfig| of_text(spec, (lexicon.as_ref(), config), &text.file);
+            let of = |text: &TextConfig| {
+                let sequences = sequences_of(spec, lexicon.as_ref(), &text.file)?;
+                Ngram::estimate(&config.options(), spec.symbols(), &sequences)
+            };
             let others = texts.iter().map(of).collect::<Result<Vec<Ngram>>>()?;
             let shared = others.iter().zip(texts).map(|(ngram, text)| (ngram, text.share));
             Ngram::mixed(&[(&own, config.own_share())].into_iter().chain(shared).collect::<Vec<_>>())?
@@ -34,7 +37,20 @@ pub(super) fn ngram(
     })
 }
 
-fn of_text(spec: &GraphSpec, (lexicon, config): (Option<&Lexicon>, &NgramConfig), file: &Path) -> Result<Ngram> {
+/// Whether the texts of `config` can be read and have no phone that `spec` lacks: better said at once than after hours.
+///
+/// # Errors
+/// Those of [`ngram`] that do not depend on training.
+pub(super) fn check(spec: &GraphSpec, (lexicon, config): (Option<&Path>, &NgramConfig)) -> Result<()> {
+    if config.text.is_empty() {
+        return Ok(());
+    }
+    let lexicon = lexicon.map(Lexicon::read).transpose()?;
+    config.text.iter().try_for_each(|text| sequences_of(spec, lexicon.as_ref(), &text.file).map(drop))
+}
+
+/// What is said in the text `file`, as phones.
+fn sequences_of(spec: &GraphSpec, lexicon: Option<&Lexicon>, file: &Path) -> Result<Vec<Vec<SymbolId>>> {
     let pause = spec.optional().first().map(|&symbol| spec.symbols().name(symbol));
     let sentences = Sentences::read(file, SentenceOptions { lexicon, pause })?;
     let symbol = |name: &String| {
@@ -43,6 +59,5 @@ fn of_text(spec: &GraphSpec, (lexicon, config): (Option<&Lexicon>, &NgramConfig)
         spec.symbols().get(name).ok_or_else(error)
     };
     let sequence = |names: &Vec<String>| names.iter().map(symbol).collect();
-    let sequences = sentences.sequences.iter().map(sequence).collect::<Result<Vec<Vec<SymbolId>>>>()?;
-    Ngram::estimate(&config.options(), spec.symbols(), &sequences)
+    sentences.sequences.iter().map(sequence).collect()
 }

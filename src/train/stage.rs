@@ -4,26 +4,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::alignments::Alignments;
+use super::config::impatient;
 use super::hybrid::{Model, Run, Stage};
 use super::log::{self, EpochRow};
 use super::{Event, Progress, work};
-use crate::learn::neural::{EpochReport, Example, Trainer, TrainerConfig};
+use crate::learn::neural::{EpochReport, Example, Trainer};
 use crate::network::Network;
 use crate::{Error, Result, formats};
 
 impl Run<'_> {
-    /// Whether there are development utterances, if a stage is to stop by them.
-    ///
-    /// # Errors
-    /// [`Error::Setting`] naming `patience`.
-    pub(super) fn check_patience(&self) -> Result<()> {
-        let stages = self.config.pass.iter().chain(self.config.sequence.as_ref().map(|stage| &stage.training));
-        match stages.into_iter().find(|stage| stage.patience > 0) {
-            Some(stage) if self.corpus.development.is_empty() => Err(impatient(stage)),
-            _ => Ok(()),
-        }
-    }
-
     /// All epochs of one stage.
     pub(super) fn stage(
         &self,
@@ -97,11 +86,6 @@ fn judge(trainer: &mut Trainer, (stage, percent): (&Stage<'_>, Option<f64>)) -> 
         None => {}
     }
     Ok(())
-}
-
-fn impatient(training: &TrainerConfig) -> Error {
-    let expected = "0 without development utterances whose words are known: their phone error is what it goes by";
-    Error::Setting { key: "patience", value: training.patience.to_string(), expected }
 }
 
 fn row(

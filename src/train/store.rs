@@ -96,7 +96,7 @@ pub(super) fn hear(
         if let Some(about) = About::parse(archive.about()).filter(|about| about.digest == digest) {
             progress(Event::Resumed("features".into()));
             let plain = sources.iter().map(|_| Ok(Matrix::default())).collect();
-            return Ok(taken((run, sources), (archive, about), plain));
+            return taken((run, sources), (archive, about), plain);
         }
     }
     progress(Event::Reading { utterances: sources.len() });
@@ -115,7 +115,7 @@ pub(super) fn hear(
     }
     let normalised = |frames: &mut Matrix| normalise(&run.0.features, frames, Some(&about.moments));
     draft.finish(&path, (&about.to_text(), &normalised))?;
-    Ok(taken((run, sources), (Archive::open(&path)?, about), gaussian))
+    taken((run, sources), (Archive::open(&path)?, about), gaussian)
 }
 
 /// Whether the Gaussian model, or the tree that ties states by its features, is still to be made.
@@ -127,8 +127,7 @@ fn wants_gaussian((config, start): Run<'_>, work: &Path) -> bool {
 
 /// Whether some epoch changes recordings.
 fn keeps_recordings(config: &TrainConfig) -> bool {
-    let last = config.sequence.iter().map(|stage| &stage.training);
-    config.pass.iter().chain(last).any(|training| training.augment.changes_recordings())
+    config.trainings().any(|training| training.augment.changes_recordings())
 }
 
 /// Features on their way into the archive.
@@ -183,24 +182,29 @@ fn features(config: &FeatureConfig, samples: &[f32]) -> Result<Matrix> {
 }
 
 /// What the archive has of each source, beside its Gaussian frames or why it could not be read.
+///
+/// # Errors
+/// When the archive lacks frames of which it tells.
 fn taken(
     ((config, _), sources): (Run<'_>, &[Source<'_>]),
     (archive, about): (Archive, About),
     gaussian: Vec<Result<Matrix>>,
-) -> (Vec<Result<Heard>>, Moments) {
+) -> Result<(Vec<Result<Heard>>, Moments)> {
     let moments = about.moments.clone();
     let lengths: std::collections::BTreeMap<&str, u64> = about.samples.iter().map(|(name, n)| (&**name, *n)).collect();
     let ear = Arc::new(Ear { archive, features: config.features.clone(), moments: about.moments.clone() });
     let one = |(source, gmm_frames): (&Source<'_>, Result<Matrix>)| {
-        let gmm_frames = gmm_frames?;
         let unread = || Error::Other("it could not be read when the features were made".into());
-        let frames = ear.archive.frames(source.name)?.ok_or_else(unread)?;
-        let samples = lengths.get(source.name).copied().ok_or_else(unread)?;
+        let length = || lengths.get(source.name).copied().ok_or_else(unread);
+        let (gmm_frames, samples) = match gmm_frames.and_then(|frames| Ok((frames, length()?))) {
+            Ok(read) => read,
+            Err(error) => return Ok(Err(error)),
+        };
         let again = (source.role == Role::Training && keeps_recordings(config))
             .then(|| Again { name: source.name.to_owned(), ear: Arc::clone(&ear) });
-        Ok(Heard { frames, gmm_frames, samples, again })
+        Ok(Ok(Heard { frames: ear.archive.frames(source.name)?, gmm_frames, samples, again }))
     };
-    (sources.iter().zip(gaussian).map(one).collect(), moments)
+    Ok((sources.iter().zip(gaussian).map(one).collect::<Result<_>>()?, moments))
 }
 
 /// What an archive says of itself.
@@ -217,24 +221,31 @@ impl About {
         Self { digest, moments: Moments::new(dim), samples: Vec::new() }
     }
 
-    /// Lines: digest; frames, sums and sums of squares of the moments; a line for each recording.
+    /// Lines: digest; a digest of all that follows; frames, sums and sums of squares of the moments; a line for each recording.
     fn to_text(&self) -> String {
         let list = |values: &[f64]| values.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
         let Moments { count, sum, square } = &self.moments;
-        let mut text = format!("{}\n{count}\n{}\n{}\n", self.digest, list(sum), list(square));
+        let mut text = format!("{count}\n{}\n{}\n", list(sum), list(square));
         self.samples.iter().for_each(|(name, samples)| text.push_str(&format!("{samples} {name}\n")));
-        text
+        format!("{}\n{}\n{text}", self.digest, seal(&text))
     }
 
+    /// What [`About::to_text`] told; `None` when the text is not that, to the last bit.
     fn parse(text: &str) -> Option<Self> {
+        let (digest, text) = text.split_once('\n')?;
+        let (digest, text) = (digest.to_owned(), text.split_once('\n').filter(|(found, text)| *found == seal(text))?.1);
         let mut lines = text.lines();
-        let digest = lines.next()?.to_owned();
         let count = lines.next()?.parse().ok()?;
         let mut list = || lines.next()?.split(' ').map(|value| value.parse().ok()).collect::<Option<Vec<f64>>>();
         let moments = Moments { count, sum: list()?, square: list()? };
         let row = |line: &str| line.split_once(' ').and_then(|(n, name)| Some((name.to_owned(), n.parse().ok()?)));
         Some(Self { digest, moments, samples: lines.map(row).collect::<Option<_>>()? })
     }
+}
+
+/// What tells whether `text` is as it was written.
+fn seal(text: &str) -> String {
+    format!("{:016x}", super::digest(text.bytes()))
 }
 
 /// Changes when the settings of features do, or a recording: its place, part, length or time of change.
@@ -260,6 +271,7 @@ mod tests {
         about.moments = Moments { count: 7.0, sum: vec![0.1, -3e-9], square: vec![1.0 / 3.0, 1e300] };
         about.samples = vec![("a b".into(), 16_000), ("c".into(), 1)];
         let again = About::parse(&about.to_text()).unwrap();
+        assert!(About::parse(&about.to_text().replace("16000", "16001")).is_none());
         assert_eq!((again.moments, again.samples, &*again.digest), (about.moments, about.samples, "ab"));
         assert!(About::parse("").is_none() && About::parse("ab\n7\n1 x\n2 3\n").is_none());
     }

@@ -22,6 +22,11 @@ pub struct Transcriber<'a> {
 /// The pronunciations of each word in turn, as phone names.
 pub type Words = Vec<Vec<Vec<String>>>;
 
+/// Whether all `words` are known, so that what was recognised can be held against them: none is the `filler`.
+pub(super) fn are_known(words: &Words, filler: Option<&str>) -> bool {
+    words.iter().flatten().flatten().all(|phone| Some(phone.as_str()) != filler)
+}
+
 impl<'a> Transcriber<'a> {
     /// Words that the `lexicon` lacks are pronounced `filler`; without a lexicon every token is a phone.
     pub fn new(lexicon: Option<&'a Lexicon>, filler: &str) -> Self {

@@ -10,6 +10,7 @@ use crate::decode::{DecodeOptions, Method, search_model};
 use crate::emission::LogPosteriors;
 use crate::graph::GraphSpec;
 use crate::metrics::{EditCounts, Hypotheses, Reference, ScoreOptions, Transcript, score};
+use crate::parallel::in_order;
 use crate::search::{SearchModel, Searcher};
 use crate::{Error, Result};
 
@@ -177,7 +178,7 @@ pub(super) fn errors_with(
         let names = spans.iter().map(|span| spec.symbols().name(span.symbol).to_owned());
         Ok((utterance.name.clone(), names.collect()))
     };
-    let hypotheses: Hypotheses = set.par_iter().map(decode).collect::<Result<_>>()?;
+    let hypotheses: Hypotheses = in_order(set.par_iter().map(decode))?.into_iter().collect();
     let reference = |utterance: &Development| Reference {
         name: utterance.name.clone(),
         speaker: None,

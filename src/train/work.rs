@@ -1,5 +1,6 @@
 //! The work folder: what the stages leave there, and whether a run may go on from it.
 
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use super::config::TrainConfig;
@@ -7,6 +8,9 @@ use super::sequences::SEQUENCES;
 use super::{Event, Progress, context, gaussian, log, start};
 use crate::network::Device;
 use crate::{Error, Result, formats};
+
+/// Name of the file that a run holds locked.
+const LOCK: &str = "lock";
 
 /// Folder for intermediate results, and what computes them.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +30,25 @@ pub enum Earlier {
     Refused,
     /// The run goes on from them, to the very same model as one that was never stopped.
     Resumed,
+}
+
+/// Keeps other runs out of the work `folder`, which must be there, until the file is dropped or the process ends, however it does.
+/// The file itself stays: with its removal two runs could each hold one of the same name.
+///
+/// # Errors
+/// [`Error::Config`] when another run is at work there; [`Error::Io`] when the file cannot be made or locked.
+pub(super) fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let failed = |source| Error::io("lock", &path, source);
+    let file = File::options().append(true).create(true).open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+        Err(TryLockError::WouldBlock) => {
+            let reason = "another run is at work in this folder: wait until it ends, or name another work folder";
+            Err(Error::Config { path: folder.to_owned(), reason: reason.into() })
+        }
+    }
 }
 
 /// Names of the files of a run of `config`, in the order in which they are made; each is made from those before.

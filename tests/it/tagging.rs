@@ -233,6 +233,46 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     assert!(!dir.path("x").exists());
 }
 
+#[cfg(feature = "neural")]
+#[test]
+fn networks_refuse_what_they_cannot_learn_from_in_a_sentence() {
+    let dir = with("to\tA\nbe\tB\n");
+    dir.write("empty.tsv", "");
+    dir.write("untagged.tsv", "to\nbe\n\nor\n");
+    let settings = [
+        ("embedding = 0", "[network] embedding = 0: expected a width from 1 to 16384"),
+        ("epochs = 0", "[network] epochs = 0: expected at least 1"),
+        ("batch_tokens = 0", "[network] batch_tokens = 0: expected at least 1"),
+        ("learning_rate = -1.0", "[network] learning_rate = -1: expected a number above 0"),
+        ("dropout = 1.0", "[network] dropout = 1: expected a share from 0 to 0.95"),
+        ("rare_dropout = -1.0", "[network] rare_dropout = -1: expected a number, 0 or more"),
+        ("width = 0", "[network] width = 0: expected a width from 1 to 16384"),
+        ("tdnn = { dilations = [40] }", "[network] dilations = 40: expected 1 to 30 rows"),
+        ("hidden = 3", "line 2, column 1: unknown field `hidden`, expected one of `embedding`, `direct`"),
+    ];
+    for learner in ["lstm", "bilstm-crf", "tdnn-svm"] {
+        let train = |more: &str| dir.senone(&format!("tag train --learner {learner} --output x {more}"));
+        for (line, expected) in settings {
+            dir.write("settings.toml", format!("[network]\n{line}\n"));
+            let refused = train("--settings settings.toml train.tsv").refused();
+            assert!(refused.starts_with(&format!("settings.toml: {expected}")), "{refused}");
+        }
+        dir.write("settings.toml", "[bias]\nX = 1.0\n");
+        let bias = "the settings have a bias for \"X\", which is none of the tags";
+        assert_eq!(train("--settings settings.toml train.tsv").refused(), bias);
+        dir.write("template.toml", "features = []\n");
+        let none = "template.toml: features is empty: expected at least one, as in features = [\"lower\"]";
+        assert_eq!(train("--template template.toml train.tsv").refused(), none);
+        let empty = "empty.tsv:1: the file has no sequence: expected one token a line, columns with tabs between";
+        assert_eq!(train("empty.tsv").refused(), empty);
+        assert_eq!(train("train.tsv --development empty.tsv").refused(), empty);
+        let untagged =
+            "untagged.tsv:1: sequence 1: one column: expected the token first, the tag last, and a tab between";
+        assert_eq!(train("untagged.tsv").refused(), untagged);
+    }
+    assert!(!dir.path("x").exists());
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes_for_any_number_of_threads() {
     let dir = with(&(two_tokens() + PEOPLE));

@@ -132,6 +132,25 @@ fn killed_in_the_middle_of_epochs_a_run_ends_with_the_same_bytes() {
 }
 
 #[test]
+fn one_run_at_a_time_works_in_a_folder() {
+    let dir = corpus();
+    let train = || dir.senone("train train.toml --work work --output model --resume");
+    let mut first = train().spawn();
+    let start = Instant::now();
+    while !dir.path("work/log.txt").exists() {
+        assert!(start.elapsed() < Duration::from_secs(300), "training does not begin");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let busy = "work: another run is at work in this folder: wait until it ends, or name another work folder";
+    assert_eq!(train().refused(), busy);
+    assert_eq!(dir.senone("train train.tsv --lexicon words.dict --work work --output model").refused(), busy);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(!dir.path("model").exists() && !dir.path("work/train.toml").exists());
+    train().ok();
+}
+
+#[test]
 fn a_checkpoint_of_other_settings_or_a_broken_one_is_named() {
     let dir = corpus();
     dir.copy(&TOY.path("work"), "toy");
@@ -151,49 +170,120 @@ fn a_checkpoint_of_other_settings_or_a_broken_one_is_named() {
     }
 }
 
+#[test]
+fn damaged_files_of_the_work_folder_are_named_or_made_anew() {
+    let dir = Dir::new();
+    toy::corpus(&dir);
+    dir.senone("train train.toml --work work --output model").ok();
+    let model = parts(&dir.path("model"));
+    let damaged = |file: &str, bytes: &[u8]| {
+        let whole = fs::read(dir.path(file)).unwrap();
+        dir.write(file, bytes);
+        let ran = dir.senone("train train.toml --work work --output again --resume").run();
+        dir.write(file, whole);
+        (ran.status, ran.stderr.lines().last().unwrap().to_owned())
+    };
+    let archive = "work/features.safetensors";
+    let whole = fs::read(dir.path(archive)).unwrap();
+    for length in [0, 7, 200, whole.len() / 2, whole.len() - 1] {
+        let (status, last) = damaged(archive, &whole[..length]);
+        assert!(status == 1 && last.starts_with(&format!("senone: {archive}: ")), "{length}: {last}");
+    }
+    let header = 8 + u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let mut outcomes = [0; 2];
+    for place in (0..header).step_by(header / 20) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1 << (place % 7);
+        let (status, last) = damaged(archive, &bytes);
+        let is_named = status == 1 && last.starts_with(&format!("senone: {archive}: "));
+        assert!(is_named || status == 0 && parts(&dir.path("again")) == model, "byte {place}: {last}");
+        outcomes[usize::from(is_named)] += 1;
+    }
+    assert!(outcomes[0] > 0 && outcomes[1] > 0, "{outcomes:?}");
+    // An alignment that is too short, or has a hole.
+    let ctm = dir.read("work/gmm.ctm");
+    let lines: Vec<&str> = ctm.lines().collect();
+    let utterance = lines[0].split(' ').next().unwrap();
+    let second = lines[1].split(' ').nth(2).unwrap();
+    let hole = damaged("work/gmm.ctm", lines[1..].join("\n").as_bytes());
+    let said = format!(
+        "senone: work/gmm.ctm: the phones of {utterance} leave off at 0.000 s and go on, or its audio ends, at {second}"
+    );
+    assert!(hole.0 == 1 && hole.1.starts_with(&said), "{hole:?}");
+    let (status, last) = damaged("work/gmm.ctm", &ctm.as_bytes()[..ctm.len() - lines[lines.len() - 1].len() - 1]);
+    assert!(
+        status == 1 && last.contains("leave off at") && last.ends_with("remove the file, and it will be made anew"),
+        "{last}"
+    );
+    // With all as it was, nothing is done again.
+    let said = dir.senone("train train.toml --work work --output again --resume").ok().stderr;
+    assert!(said.contains("features: done before") && parts(&dir.path("again")) == model, "{said}");
+}
+
 #[cfg(unix)]
 #[test]
 fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
     let dir = Dir::new();
     toy::corpus(&dir);
     // A limit on the size of files stands for a full disk.
-    let stopped = |work: &str| {
+    let stopped = |work: &str, blocks: usize| {
         let line = format!(
-            "trap '' XFSZ; ulimit -f 40; exec {} train train.toml --work {work} --output model --resume",
+            "trap '' XFSZ; ulimit -f {blocks}; exec {} train train.toml --work {work} --output model --resume",
             env!("CARGO_BIN_EXE_senone")
         );
         let ran = Command::new("sh").current_dir(dir.path("")).args(["-c", &line]).output().unwrap();
         String::from_utf8(ran.stderr).unwrap().lines().last().unwrap().to_owned()
     };
-    let last = stopped("none");
+    let last = stopped("none", 40);
     assert!(last.starts_with("senone: none/features.draft: cannot write: File too large"), "{last}");
-    assert_eq!(dir.list("none"), ["development.tsv", "log.txt", "settings.txt"]);
+    assert_eq!(dir.list("none"), ["development.tsv", "lock", "log.txt", "settings.txt"]);
     // Where features and alignment are there, checkpoints do not fit.
     dir.senone("train train.toml --work whole --output whole-model").ok();
     for part in ["features.safetensors", "gmm.ctm"] {
         dir.write(&format!("work/{part}"), fs::read(dir.path(&format!("whole/{part}"))).unwrap());
     }
-    let last = stopped("work");
+    let last = stopped("work", 40);
     assert!(last.starts_with("senone: work/pass-1.safetensors: cannot write: File too large"), "{last}");
-    let made =
-        ["curves.svg", "development.tsv", "features.safetensors", "gmm.ctm", "log.tsv", "log.txt", "settings.txt"];
-    assert_eq!(dir.list("work"), made);
+    let made = "curves.svg development.tsv features.safetensors gmm.ctm lock log.tsv log.txt settings.txt";
+    assert_eq!(dir.list("work").join(" "), made);
     assert!(!dir.path("model").exists());
     dir.senone("train train.toml --work work --output model --resume").ok();
     assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
     assert_eq!(rows(&dir, "work").len(), 9);
+    // Where a new model does not fit, the one that is there stays.
+    let (last, there) = (stopped("work", 8), dir.list("model"));
+    assert!(last.starts_with("senone: model/weights.safetensors: cannot write: File too large"), "{last}");
+    assert!(parts(&dir.path("model")) == parts(&TOY.path("model")) && there == dir.list("whole-model"));
 }
 
 #[test]
-fn patience_needs_a_development_set_and_averages_exclude_each_other() {
+fn what_settings_and_transcripts_tell_is_told_before_the_first_stage() {
     let dir = corpus();
+    let train = || dir.senone("train train.toml --work work --output model");
+    let lost = "patience = 2: expected 0 without development utterances whose words are known: their phone error is what it goes by";
     dir.edit("train.toml", "development_speakers = 1\n", "");
-    let ran = dir.senone("train train.toml --work work --output model").run();
-    let message = "senone: patience = 2: expected 0 without development utterances whose words are known: their phone error is \
-        what it goes by\n";
-    assert!(ran.status == 1 && ran.stderr.ends_with(message), "{}", ran.stderr);
-    assert!(rows(&dir, "work").is_empty());
-    dir.edit("train.toml", "patience = 2", "average_last = 2");
+    assert_eq!(train().refused(), format!("train.toml: {lost}"));
+    // A development set of unknown words only cannot be scored.
+    dir.write("strange.tsv", toy::HEADER.to_owned() + "strange\tspeaker\taudio/test-5-0.wav\tzap zap\n");
+    dir.edit("train.toml", "[gmm]", "[[corpus]]\nsource = \"strange.tsv\"\nuse = \"development\"\n[gmm]");
+    let ran = train().run();
+    assert!(ran.status == 1 && ran.stderr.ends_with(&format!("senone: {lost}\n")), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("reading"), "{}", ran.stderr);
+    fs::remove_dir_all(dir.path("work")).unwrap();
+    // What only the last stages would meet.
+    dir.edit("train.toml", "patience = 2\n", "");
+    dir.edit("train.toml", "order = 2\n", "order = 2\ntext = [{ file = \"said.txt\", share = 0.5 }]\n");
+    dir.write("words.dict", dir.read("words.dict") + "odd ODD\n");
+    dir.write("said.txt", "mass odd\n");
+    let odd = "said.txt:1: the phone \"ODD\", which the text asks for, is no symbol of the graph";
+    assert_eq!(train().refused(), odd);
+    dir.edit("graph-align.toml", "\"SPN\", ", "\"SPN\", \"ODD\", ");
+    let agree = "graph.toml: no symbol \"ODD\", which graph-align.toml has: the two graphs must agree";
+    assert_eq!(train().refused(), agree);
+    let output = "words.dict: a file, expected a folder for the model, as --output";
+    assert_eq!(dir.senone("train train.toml --output words.dict/model").refused(), output);
+    assert!(!dir.path("work").exists());
+    dir.edit("train.toml", "ema_decay = 0.9", "ema_decay = 0.9\naverage_last = 2");
     let both =
         "train.toml: average_last = 2: expected 1 with ema_decay: the parameters are averaged in one way or the other";
     assert_eq!(dir.senone("train train.toml --work work --output model").refused(), both);

@@ -92,14 +92,11 @@ fn stretch(graph: &Graph, path: &[StateId], frames: usize) -> Result<Vec<StateId
 mod tests {
     use super::*;
     use crate::graph::GraphSpec;
+    use crate::graph::toy::everything_goes;
 
     fn graph(optional: &str) -> Graph {
-        let text = format!(
-            "format = 1\noptional = [{optional}]\n[classes]\nall = [\"sil\", \"a\", \"b\"]\n[boundary]\nstart = [\"all\"]\n\
-             end = [\"all\"]\n[[allow]]\nfrom = \"*\"\nto = \"*\"\n[topology.default]\nstates = 2\nmin_frames = 3\n\
-             self_loop = 0.5\n"
-        );
-        let spec = GraphSpec::parse(&text).unwrap();
+        let text = everything_goes(&["sil", "a", "b"], "states = 2\nmin_frames = 3\nself_loop = 0.5");
+        let spec = GraphSpec::parse(&format!("optional = [{optional}]\n{text}")).unwrap();
         spec.transcript(&[SymbolId(1), SymbolId(2)]).unwrap()
     }
 

@@ -6,7 +6,7 @@ use super::sequence::SequenceJudge;
 use super::{Answer, LeftOut};
 use crate::learn::criterion::Objective;
 use crate::matrix::Matrix;
-use crate::network::Criterion;
+use crate::network::Loss;
 use crate::parallel::in_order;
 use crate::{Error, Result};
 
@@ -158,7 +158,7 @@ fn best(row: &[f32]) -> usize {
     row.iter().enumerate().fold(0, |best, (index, value)| if *value > row[best] { index } else { best })
 }
 
-impl<'a> Criterion for BatchLoss<'a> {
+impl<'a> Loss for BatchLoss<'a> {
     fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
         let expected = self.answers.iter().map(|answer| answer.targets.len()).sum();
         if scores.rows() != expected {

@@ -22,7 +22,7 @@ use crate::error::require;
 use crate::graph::Weights;
 use crate::matrix::Matrix;
 use crate::network::optimiser::{Optimiser, norm};
-use crate::network::{Acoustic, Criterion, Mask, Network, log_softmax};
+use crate::network::{Acoustic, Loss, Mask, Network, log_softmax};
 use crate::random::Random;
 use crate::{Error, Result};
 
@@ -79,7 +79,7 @@ struct Beside<'a> {
     direct: Vec<f32>,
 }
 
-impl Criterion for Beside<'_> {
+impl Loss for Beside<'_> {
     fn differentiate(&mut self, scores: &mut Matrix) -> Result<()> {
         let Self { loss, direct } = self;
         scores.as_mut_slice().iter_mut().zip(&*direct).for_each(|(score, direct)| *score += direct);

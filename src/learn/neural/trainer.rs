@@ -306,7 +306,7 @@ impl Trainer {
             let one = |example: &Example<'_>| {
                 let mut loss = BatchLoss::new(std::slice::from_ref(&example.answer), options);
                 let mut scores = network.log_posteriors(example.frames)?.0;
-                crate::network::Criterion::differentiate(&mut loss, &mut scores)?;
+                crate::network::Loss::differentiate(&mut loss, &mut scores)?;
                 Ok((loss.tally, loss.left_out))
             };
             in_order(examples.par_iter().map(one))

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::TrainConfig;
+use super::work::lock;
 use crate::bundle::Bundle;
 use crate::features::FeatureConfig;
 use crate::graph::phone_loop::{Marked, Pause, PhoneLoop};
@@ -49,7 +50,7 @@ pub struct DraftRequest<'a> {
 ///
 /// # Errors
 /// Those of reading corpora and lexicon; [`Error::Other`] when there is no transcript, or a phone that the model to adapt lacks;
-/// [`Error::Config`] when `work` has other files of these names: they may be a user's.
+/// [`Error::Config`] when `work` has other files of these names: they may be a user's, or when a run is at work there.
 pub fn draft(request: &DraftRequest<'_>, work: &Path) -> Result<PathBuf> {
     let survey = Survey::new(request)?;
     let files = match request.from {
@@ -57,6 +58,7 @@ pub fn draft(request: &DraftRequest<'_>, work: &Path) -> Result<PathBuf> {
         None => from_nothing(request, &survey)?,
     };
     std::fs::create_dir_all(work).map_err(|source| Error::io("create", work, source))?;
+    let _lock = lock(work)?;
     for (name, text) in &files {
         check_unchanged(&work.join(name), text)?;
     }
