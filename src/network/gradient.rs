@@ -100,8 +100,7 @@ impl Network {
         let operation = NetworkOp::new(&self.plan, (self.parameters.lengths(), segments), dropout);
         let by_parameters = operation.by_parameters();
         let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
-        let gradient =
-            self.by_scores(loss, with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)?)?;
+        let gradient = self.by_scores(loss, with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)?)?;
         let surrogate = scores.apply_op1(Surrogate { gradient }).map_err(refused)?;
         drop(scores);
         let gradients = surrogate.backward().map_err(refused)?;

@@ -2,7 +2,7 @@
 //!
 //! What comes in is a `[T x D]` matrix of normalised feature frames, whole or block by block; what goes out is
 //! [`LogPosteriors`] `[ceil(T / subsampling) x P]`, the same whatever the blocks were. Training asks a [`Network`] for the
-//! gradient of any criterion on its scores; `learn::neural` turns gradients into steps.
+//! gradient of any loss on its scores; `learn::neural` turns gradients into steps.
 
 mod affine;
 mod buffers;

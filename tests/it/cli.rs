@@ -434,17 +434,6 @@ mod settings {
     }
 
     #[test]
-    fn tuning_holds_what_is_given() {
-        let dir = folder();
-        dir.write("some.tsv", "utterance\taudio\twords\nu1\ta.wav\tma\n");
-        let tune = |options: &str| dir.senone(&format!("tune model some.tsv --lexicon words.dict {options}"));
-        tune("--prior-scale 0 --lm-scale 0.25").ok();
-        let description = std::fs::read_to_string(dir.path("model/bundle.toml")).unwrap();
-        assert!(description.contains("\nprior_scale = 0.0\nlm_scale = 0.25\n"), "{description}");
-        assert_eq!(tune("--lm-scale -1").refused(), "LM scale = -1: expected a number of at least 0");
-    }
-
-    #[test]
     #[cfg(not(any(feature = "cuda", feature = "metal")))]
     fn a_device_that_was_not_built_in_is_refused_before_anything_is_read() {
         let dir = Dir::new();
@@ -568,6 +557,17 @@ mod corpora {
         let ran = dir.senone("tune model none.tsv --lexicon words.dict").run();
         assert_eq!(ran.status, 1);
         assert!(ran.stderr.ends_with("senone: no development utterance to tune on\n"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn tuning_holds_what_is_given() {
+        let dir = folder();
+        dir.write("some.tsv", "utterance\taudio\twords\nu1\ta.wav\tma\n");
+        let tune = |options: &str| dir.senone(&format!("tune model some.tsv --lexicon words.dict {options}"));
+        tune("--prior-scale 0 --lm-scale 0.25").ok();
+        let description = std::fs::read_to_string(dir.path("model/bundle.toml")).unwrap();
+        assert!(description.contains("\nprior_scale = 0.0\nlm_scale = 0.25\n"), "{description}");
+        assert_eq!(tune("--lm-scale -1").refused(), "LM scale = -1: expected a number of at least 0");
     }
 }
 
