@@ -371,13 +371,15 @@ mod tests {
         let all = utterances();
         let batches = [&all[..], &all[..1], &all[1..2], &all[3..], &[]];
         for (dropout, utterances) in [0.0, 0.4].into_iter().flat_map(|rate| batches.map(|batch| (rate, batch))) {
-            for config in configs(dropout) {
+            // One row alone has no deviation: batch normalisation would divide rounding by next to nothing.
+            let one_row = matches!(utterances, [frames] if frames.rows() == 1);
+            for config in configs(dropout).iter().filter(|config| !(one_row && by_batches(config))) {
                 let differentiate = |network: &Network| {
                     let (mut criterion, random) = (Linear::default(), Random::new(4));
                     let found = network.gradient_with_inputs(utterances, &mut criterion, Some(&random)).unwrap();
                     (criterion.scores, found)
                 };
-                let network = network(&config);
+                let network = network(config);
                 let (expected, (by_parameters, by_frames)) = differentiate(&network);
                 let network = network.on(&Device::plain());
                 let (scores, found) = differentiate(&network);
