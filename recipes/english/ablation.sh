@@ -10,13 +10,14 @@ recipe=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$recipe/../.." && pwd)
 
 : "${SENONE_DATA:?set SENONE_DATA to the folder with the corpora, see $recipe/README.md}"
-WORK=${WORK:-$root/target/ablation}
+commit=$(git -C "$root" describe --always --dirty --exclude '*')
+WORK=${WORK:-$root/target/ablation}/$commit
 THREADS=${THREADS:-2}
+[ -n "${SENONE:-}" ] || cargo build --release --manifest-path "$root/Cargo.toml"
 SENONE=${SENONE:-$root/target/release/senone}
 RESULTS=${RESULTS:-$recipe/results.tsv}
 lexicon=$SENONE_DATA/lexicon-en/cmudict.dict
 test=$SENONE_DATA/an4/test.tsv
-commit=$(git -C "$root" rev-parse --short HEAD)
 mkdir -p "$WORK"
 run() { "$SENONE" --threads "$THREADS" "$@"; }
 
@@ -37,7 +38,7 @@ context() { printf '[context]\\nkind = "%s"\\nleaves = 300' "$1"; }
 # Trains the model $1 with the learner $2 and the network $3 (dropout $4, changes $5) in $6 epochs; $7 are further tables.
 train() {
   local folder=$WORK/$1 report=false
-  [ -e "$folder/model" ] && return
+  [ -e "$folder/model/bundle.toml" ] && return
   case $1 in tdnn | tdnn-left-biphone | tdnn-triphone) report=true ;; esac
   mkdir -p "$folder"
   sed -e "s|%NAME%|$1|; s|%RECIPE%|$recipe|; s|%LEARNER%|$2|; s|%NETWORK%|$3|; s|%DROPOUT%|$4|" \
@@ -64,6 +65,7 @@ model_of() {
 
 # Appends a row: its name, the phone error on the development speakers, and that on the test with its interval.
 append() {
+  [ -n "$2" ] || { echo "$1: no phone error of the development speakers was told" >&2; exit 1; }
   [ -e "$RESULTS" ] || printf 'date\tcommit\tseed\trow\tdevelopment %%\tan4 test %%\t95 %% from\tto\n' > "$RESULTS"
   printf '%s\t%s\t1\t%s\t%s\t%s\t%s\t%s\n' "$(date +%F)" "$commit" "$@" | tee -a "$RESULTS"
 }
@@ -77,7 +79,7 @@ scored() {
   shift 2
   run decode --model "$model" --format ctm "$@" "$test" > "$WORK/$row.ctm"
   run score "$test" "$WORK/$row.ctm" --lexicon "$lexicon" > "$WORK/$row.score.txt"
-  IFS=$'\t' read -r rate low high < <(rates "$WORK/$row.score.txt")
+  IFS=$'\t' read -r rate low high < <(rates "$WORK/$row.score.txt") || { echo "$WORK/$row.score.txt: no rate in it" >&2; exit 1; }
   append "$row" "$development" "$rate" "$low" "$high"
 }
 
@@ -88,7 +90,7 @@ tuned() {
   rm -rf "$model"
   mkdir -p "$WORK/tuned"
   cp -r "$from" "$model"
-  run tune "$model" "$WORK/${from#"$WORK"/}/../stages/development.tsv" --lexicon "$lexicon" "$@" 2>&1 | tee "$WORK/$row.tune.log"
+  run tune "$model" "$from/../stages/development.tsv" --lexicon "$lexicon" "$@" 2>&1 | tee "$WORK/$row.tune.log"
   development=$(sed -nE 's/^phone error ([0-9.]+) % on [0-9]+ utterances$/\1/p' "$WORK/$row.tune.log")
   scored "$row" "$model"
 }
@@ -107,24 +109,24 @@ ngram() {
 }
 
 row() {
-  local tdnn=$WORK/tdnn/model
+  local trained=$WORK/tdnn/model
   case $1 in
     gmm) model_of tdnn && gaussian "$1" tdnn monophones ;;
     gmm-left-biphone) model_of tdnn-left-biphone && gaussian "$1" tdnn-left-biphone left-biphone ;;
     gmm-triphone) model_of tdnn-triphone && gaussian "$1" tdnn-triphone word-internal-triphone ;;
     tdnn-frames)
       model_of tdnn
-      run decode --model "$tdnn" --no-graph --format ctm "$WORK/tdnn/stages/development.tsv" > "$WORK/$1.development.ctm"
+      run decode --model "$trained" --no-graph --format ctm "$WORK/tdnn/stages/development.tsv" > "$WORK/$1.development.ctm"
       run score "$WORK/tdnn/stages/development.tsv" "$WORK/$1.development.ctm" --lexicon "$lexicon" > "$WORK/$1.development.txt"
-      IFS=$'\t' read -r development _ < <(rates "$WORK/$1.development.txt")
-      scored "$1" "$tdnn" --no-graph
+      IFS=$'\t' read -r development _ < <(rates "$WORK/$1.development.txt") || true
+      scored "$1" "$trained" --no-graph
       ;;
-    tdnn-no-priors) model_of tdnn && tuned "$1" "$tdnn" --prior-scale 0 ;;
-    tdnn-ngram-0) model_of tdnn && tuned "$1" "$tdnn" --lm-scale 0 ;;
+    tdnn-no-priors) model_of tdnn && tuned "$1" "$trained" --prior-scale 0 ;;
+    tdnn-ngram-0) model_of tdnn && tuned "$1" "$trained" --lm-scale 0 ;;
     tdnn-ngram-*)
       model_of tdnn
       ngram "${1##*-}"
-      tuned "$1" "$tdnn" --ngram "$WORK/order-${1##*-}.arpa"
+      tuned "$1" "$trained" --ngram "$WORK/order-${1##*-}.arpa"
       ;;
     *) model_of "$1" && tuned "$1" "$WORK/$1/model" ;;
   esac

@@ -19,21 +19,22 @@ lexicon=$SENONE_DATA/lexicon-en/cmudict.dict
 named=$#
 mkdir -p "$WORK"
 
-# Whether stage $1 is to be done.
+# Whether stage $1, which does $2, is to be done. Its mark has the name of what it does: another stage may get its number.
 stage() {
   [ "$1" -ge "$first" ] && [ "$1" -le "$last" ] || return 1
-  if [ "$named" -eq 0 ] && [ -e "$WORK/stage-$1.done" ]; then
+  mark=$WORK/${2// /-}.done
+  if [ "$named" -eq 0 ] && [ -e "$mark" ]; then
     printf '== stage %s: %s: done before\n' "$1" "$2"
     return 1
   fi
   printf '== stage %s: %s\n' "$1" "$2"
 }
-finish() { touch "$WORK/stage-$1.done"; }
+finish() { touch "$mark"; }
 senone() { "$root/target/release/senone" --threads "$THREADS" "$@"; }
 
 if stage 1 "build"; then
   cargo build --release --manifest-path "$root/Cargo.toml"
-  finish 1
+  finish
 fi
 
 if stage 2 "look at the manifests"; then
@@ -44,20 +45,20 @@ if stage 2 "look at the manifests"; then
   done
   senone validate --lexicon "$lexicon" "$SENONE_DATA"/{speechocean762,an4,librispeech-mini,kathleen}/train.tsv |
     tee "$WORK/validation.txt" || true
-  finish 2
+  finish
 fi
 
 if stage 3 "train"; then
   senone train "$recipe/train.toml" --data "$SENONE_DATA" --resume --work "$WORK/train" --output "$WORK/untuned" 2>&1 |
     tee -a "$WORK/train.log"
-  finish 3
+  finish
 fi
 
 if stage 4 "tune on the development speakers"; then
   rm -rf "$WORK/model"
   cp -r "$WORK/untuned" "$WORK/model"
   senone tune "$WORK/model" "$WORK/train/development.tsv" --lexicon "$lexicon" 2>&1 | tee "$WORK/tune.log"
-  finish 4
+  finish
 fi
 
 if stage 5 "decode and score the test sets"; then
@@ -75,12 +76,12 @@ if stage 5 "decode and score the test sets"; then
       --record "$WORK/model" --test "speechocean762 test, noise at $snr dB" | tee "$noisy.score.txt"
     rm -rf "$noisy"
   done
-  finish 5
+  finish
 fi
 
 if stage 6 "ship"; then
   mkdir -p "$MODEL"
   cp "$WORK"/model/{bundle.toml,graph.toml,phones.arpa,weights.safetensors} "$MODEL/"
   echo "$MODEL: written; build again to have it in the program"
-  finish 6
+  finish
 fi
