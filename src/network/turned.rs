@@ -61,13 +61,13 @@ impl Weights<'_> {
 mod tests {
     use crate::Result;
     use crate::matrix::Matrix;
-    use crate::network::{Loss, Network, NetworkConfig, TdnnConfig};
+    use crate::network::{Criterion, Network, NetworkConfig, TdnnConfig};
     use crate::random::Random;
 
     /// Half the sum of the squares of all scores.
     struct Squares;
 
-    impl Loss for Squares {
+    impl Criterion for Squares {
         fn differentiate(&mut self, _scores: &mut Matrix) -> Result<()> {
             Ok(())
         }
