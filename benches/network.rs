@@ -128,17 +128,14 @@ fn run(mut network: Network, utterances: &[Matrix], (work, runs): (Work, usize))
             Work::Forward => drop(std::hint::black_box(network.log_posteriors_of(utterances)?)),
             Work::Gradient => drop(std::hint::black_box(network.gradient(utterances, &mut { loss }, None)?)),
             Work::Step => {
-                let mut shards = utterances.chunks(3);
-                let mut of = |shard: &[Matrix]| network.gradient(shard, &mut { loss }, Some(&random));
-                let mut sum = of(shards.next().expect("there are utterances"))?;
-                for gradient in shards.map(&mut of).collect::<Result<Vec<_>>>()? {
+                let mut sum: Vec<Vec<f32>> = values.iter().map(|values| vec![0.0; values.len()]).collect();
+                for shard in utterances.chunks(3) {
+                    let gradient = network.gradient(shard, &mut { loss }, Some(&random))?;
                     for (sum, part) in sum.iter_mut().zip(&gradient) {
                         sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
                     }
-                    network.reuse(gradient);
                 }
                 adam.step(&mut values, &sum, options);
-                network.reuse(sum);
                 network.set(&values)?;
             }
         }

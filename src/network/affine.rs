@@ -1,9 +1,8 @@
 //! Affine layers over spliced rows, forward and backward, as products on the rows where they lie.
 
 use super::buffers::Buffer;
-use super::gemm::{Packed, Start, View, ViewMut, multiply, multiply_add};
-use super::kernels::add;
-use super::splice::{Run, Segments, Splice};
+use super::gemm::{Start, View, ViewMut, multiply, multiply_add};
+use super::splice::{Segments, Splice};
 
 /// An affine layer over spliced rows: y\[t\] = b + sum_k x\[t * stride + offset_k\] W_k.
 ///
@@ -65,55 +64,23 @@ impl<'a> Affine<'a> {
     /// dL/db = sum over rows of dL/dy, added to `sum`.
     pub(super) fn bias_gradient(&self, gradient: &[f32], sum: &mut [f32]) {
         for row in gradient.chunks_exact(self.outputs) {
-            add(sum, row);
+            sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
     }
 
-    /// W turned, for [`Affine::input_gradient`].
-    pub(super) fn turned(&self, weight: &[f32]) -> Turned {
-        Turned::new(self.splice.parts_apart(), (self.inputs, self.outputs), weight)
-    }
-
     /// dL/dx, added to `sum`: each row of dL/dy W_k' at the row that offset k saw.
-    pub(super) fn input_gradient(&self, weight: &Turned, gradient: &[f32], sum: &mut [f32]) {
+    pub(super) fn input_gradient(&self, weight: &[f32], gradient: &[f32], sum: &mut [f32]) {
         let (inputs, outputs) = (self.inputs, self.outputs);
         if self.firsts.is_empty() {
             return;
         }
-        for (run, weight) in &weight.parts {
-            let out = ViewMut::listed(&mut sum[run.offset * inputs..], &self.firsts, run.count * inputs);
-            let gradient = View::new(gradient, (self.firsts.len(), outputs), outputs);
-            weight.multiply(out, Start::Output, gradient);
+        for run in self.splice.parts_apart() {
+            let cols = run.count * inputs;
+            let weight = View::new(&weight[run.place * inputs * outputs..], (cols, outputs), outputs);
+            let out = ViewMut::listed(&mut sum[run.offset * inputs..], &self.firsts, cols);
+            multiply_add(out, View::new(gradient, (self.firsts.len(), outputs), outputs), weight.transposed());
         }
     }
-}
-
-/// The W_k' of runs that no two output rows share a row of.
-#[derive(Debug)]
-pub(super) struct Turned {
-    inputs: usize,
-    outputs: usize,
-    parts: Vec<(Run, Packed)>,
-}
-
-impl Turned {
-    fn new(runs: Vec<Run>, (inputs, outputs): (usize, usize), weight: &[f32]) -> Self {
-        let packed = |run: Run| Packed::new(turned(weight, run, (inputs, outputs)), usize::MAX);
-        Self { inputs, outputs, parts: runs.into_iter().map(|run| (run, packed(run))).collect() }
-    }
-
-    /// The same of another W.
-    pub(super) fn fill(&mut self, weight: &[f32]) {
-        for (run, packed) in &mut self.parts {
-            packed.fill(turned(weight, *run, (self.inputs, self.outputs)));
-        }
-    }
-}
-
-/// The W_k' of one run.
-fn turned(weight: &[f32], run: Run, (inputs, outputs): (usize, usize)) -> View<'_> {
-    let weight = &weight[run.place * inputs * outputs..];
-    View::new(weight, (run.count * inputs, outputs), outputs).transposed()
 }
 
 #[cfg(test)]
@@ -132,7 +99,7 @@ mod tests {
             let (x, bias, c) = (draw(1, 18 * 3), draw(3, 4), draw(4, out));
             let weight = draw(2, splice.count() * 3 * 4);
             let (mut by_x, mut by_weight, mut by_bias) = (vec![0.0; x.len()], vec![0.0; weight.len()], vec![0.0; 4]);
-            affine.input_gradient(&affine.turned(&weight), &c, &mut by_x);
+            affine.input_gradient(&weight, &c, &mut by_x);
             check_slope(&x, &by_x, |x| affine.forward(x, &weight, &bias).into_vec(), &c);
             affine.weight_gradient(&x, &c, &mut by_weight);
             check_slope(&weight, &by_weight, |weight| affine.forward(&x, weight, &bias).into_vec(), &c);

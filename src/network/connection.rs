@@ -4,7 +4,6 @@ use super::affine::Affine;
 use super::init::{First, Spec};
 use super::layers::{Part, Product, Rows};
 use super::splice::{Segments, Splice};
-use super::turned::Weights;
 
 /// The weights of splice(x) W + b.
 #[derive(Debug, Clone)]
@@ -89,10 +88,8 @@ impl Product for Connection {
         affine.bias_gradient(gradient, sums[bias]);
     }
 
-    fn back(&self, weights: &Weights<'_>, (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
-        let affine = self.on(segments);
-        let turn = |weight: &[f32]| affine.turned(weight);
-        weights.with_turned(self.places[1], turn, |weight| affine.input_gradient(weight, gradient, sum));
+    fn back(&self, values: &[&[f32]], (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
+        self.on(segments).input_gradient(values[self.places[1]], gradient, sum);
     }
 }
 

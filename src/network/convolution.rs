@@ -11,7 +11,6 @@ use super::gemm::{Start, View, ViewMut, multiply, multiply_add};
 use super::init::{First, Spec};
 use super::layers::{Part, Product, Rows};
 use super::splice::{Segments, Splice};
-use super::turned::Weights;
 
 /// y\[t, f\] = b + sum_{i, j} x\[t + i, f * stride + j - before\] W\[i, j\]; beyond the bands x is zero.
 ///
@@ -165,8 +164,8 @@ impl Product for Convolution {
         }
     }
 
-    fn back(&self, weights: &Weights<'_>, (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
-        let (weight, Shape { channels, filters, .. }) = (weights.values[self.places[1]], self.shape);
+    fn back(&self, values: &[&[f32]], (segments, gradient): (&Segments, &[f32]), sum: &mut [f32]) {
+        let (weight, Shape { channels, filters, .. }) = (values[self.places[1]], self.shape);
         for Group { kernel, x: seen, y: made } in self.groups(segments) {
             for (row, band) in (0..self.splice.count()).flat_map(|row| kernel.clone().map(move |band| (row, band))) {
                 // What two bands of y see overlaps, a single band of the kernel does not.
@@ -183,7 +182,6 @@ impl Product for Convolution {
 mod tests {
     use super::*;
     use crate::network::kernels::tests::{check_slope, draw};
-    use crate::network::turned::TurnedWeights;
 
     const SHAPE: Shape = Shape { bands: 7, channels: 2, filters: 3, kernel_bands: 3, band_stride: 2 };
 
@@ -257,8 +255,7 @@ mod tests {
             let c = draw(7, y(&x, &bias, &weight).len());
             let (mut by_x, mut by_bias, mut by_weight) = (vec![0.0; x.len()], vec![0.0; 3], vec![0.0; weight.len()]);
             convolution.differentiate(&rows(&x), &c, &mut [&mut by_bias, &mut by_weight]);
-            let weights = Weights { values: vec![&bias, &weight], turned: &TurnedWeights::default() };
-            convolution.back(&weights, (&rows(&x).segments, &c), &mut by_x);
+            convolution.back(&[&bias, &weight], (&rows(&x).segments, &c), &mut by_x);
             check_slope(&x, &by_x, |x| y(x, &bias, &weight), &c);
             check_slope(&bias, &by_bias, |bias| y(&x, bias, &weight), &c);
             check_slope(&weight, &by_weight, |weight| y(&x, &bias, weight), &c);

@@ -97,7 +97,7 @@ impl Network {
             InputGradient::Wanted => Var::from_tensor(&frames).map_err(refused)?.into_inner(),
             InputGradient::Unwanted => frames,
         };
-        let operation = NetworkOp::new(&self.plan, (&self.parameters, segments), dropout);
+        let operation = NetworkOp::new(&self.plan, (self.parameters.lengths(), segments), dropout);
         let by_parameters = operation.by_parameters();
         let scores = frames.apply_op2(self.parameters.variable(), operation).map_err(refused)?;
         let gradient = self.by_scores(loss, with_values(&scores, |values| Ok(values.to_vec())).map_err(refused)?)?;

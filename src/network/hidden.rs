@@ -6,7 +6,6 @@ use super::kernels;
 use super::layers::{Part, Pass, Product, Rows};
 use super::normalise::{HiddenNorm, Moments, Norm};
 use super::splice::Splice;
-use super::turned::Weights;
 
 /// norm(relu(product(x))), then dropout.
 #[derive(Debug, Clone)]
@@ -56,15 +55,15 @@ impl<P: Product> Hidden<P> {
     /// not dropped.
     pub(super) fn backward(
         &self,
-        weights: &Weights<'_>,
+        values: &[&[f32]],
         (x, activated, mut gradient): (&Rows, &Activated, Buffer),
         (sums, by_x): (&mut [&mut [f32]], Option<&mut [f32]>),
     ) {
         let Activated { product, moments } = activated;
-        self.norm.backward(&weights.values, (product, moments.as_ref(), &mut gradient), sums);
+        self.norm.backward(values, (product, moments.as_ref(), &mut gradient), sums);
         self.product.differentiate(x, &gradient, sums);
         if let Some(by_x) = by_x {
-            self.product.back(weights, (&x.segments, &gradient), by_x);
+            self.product.back(values, (&x.segments, &gradient), by_x);
         }
     }
 }
@@ -90,21 +89,17 @@ impl Block {
         y
     }
 
-    /// The gradient by x past `narrow`.
-    pub(super) fn by_residual(&self, x: &Rows, gradient: &[f32]) -> Buffer {
-        kernels::uncropped(gradient, (&x.segments, self.dilation, self.wide.outputs))
-    }
-
-    /// The gradient by `inner`, the output of `narrow`; those by the parameters of `wide` are added.
+    /// The gradient by `inner`, the output of `narrow`; those by x past `narrow` and by the parameters of `wide` are added.
     pub(super) fn unwidened(
         &self,
-        weights: &Weights<'_>,
-        (inner, gradient): (&Rows, &[f32]),
-        sums: &mut [&mut [f32]],
+        values: &[&[f32]],
+        (x, inner, gradient): (&Rows, &Rows, &[f32]),
+        (sums, by_x): (&mut [&mut [f32]], &mut [f32]),
     ) -> Buffer {
+        kernels::add_uncropped(by_x, gradient, (&x.segments, self.dilation, self.wide.outputs));
         self.wide.differentiate(inner, gradient, sums);
         let mut by_inner = Buffer::zeros(inner.values.len());
-        self.wide.back(weights, (&inner.segments, gradient), &mut by_inner);
+        self.wide.back(values, (&inner.segments, gradient), &mut by_inner);
         by_inner
     }
 }

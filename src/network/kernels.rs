@@ -87,41 +87,18 @@ pub(super) fn add_cropped(y: &mut [f32], x: &[f32], (segments, margin, cols): (&
     let mut at = 0;
     for (first, rows) in cropped(segments, margin) {
         let source = &x[first * cols..(first + rows) * cols];
-        add(&mut y[at * cols..(at + rows) * cols], source);
+        y[at * cols..(at + rows) * cols].iter_mut().zip(source).for_each(|(y, x)| *y += x);
         at += rows;
     }
 }
 
-/// Its backward by x: the gradient by y at the rows that stayed, zeros at the others.
-pub(super) fn uncropped(gradient: &[f32], (segments, margin, cols): (&Segments, usize, usize)) -> Buffer {
-    let mut by_x = Buffer::any(segments.rows() * cols);
-    let (mut at, mut end) = (0, 0);
+/// Its backward: adds the gradient by y to the gradient by x at the rows that stayed.
+pub(super) fn add_uncropped(by_x: &mut [f32], gradient: &[f32], (segments, margin, cols): (&Segments, usize, usize)) {
+    let mut at = 0;
     for (first, rows) in cropped(segments, margin) {
-        by_x[end..first * cols].fill(0.0);
-        end = (first + rows) * cols;
-        by_x[first * cols..end].copy_from_slice(&gradient[at * cols..(at + rows) * cols]);
+        let source = &gradient[at * cols..(at + rows) * cols];
+        by_x[first * cols..(first + rows) * cols].iter_mut().zip(source).for_each(|(by_x, by_y)| *by_x += by_y);
         at += rows;
-    }
-    by_x[end..].fill(0.0);
-    by_x
-}
-
-/// Adds `values` to `sums`, one by one.
-pub(crate) fn add(sums: &mut [f32], values: &[f32]) {
-    vectorised(Add { sums, values });
-}
-
-struct Add<'a> {
-    sums: &'a mut [f32],
-    values: &'a [f32],
-}
-
-impl Loop for Add<'_> {
-    #[inline(always)]
-    fn run<const FUSED: bool>(self) {
-        for (sum, value) in self.sums.iter_mut().zip(self.values) {
-            *sum += value;
-        }
     }
 }
 
@@ -147,30 +124,15 @@ impl Mask {
 
     /// Applies the mask in place.
     pub(crate) fn apply(&self, values: &mut [f32]) {
-        vectorised(Masked { mask: self, values });
-    }
-}
-
-struct Masked<'a> {
-    mask: &'a Mask,
-    values: &'a mut [f32],
-}
-
-impl Loop for Masked<'_> {
-    #[inline(always)]
-    fn run<const FUSED: bool>(self) {
-        let Mask { dropped, ref random } = *self.mask;
-        let (mut random, kept) = (random.clone(), 256.0 / (256.0 - f32::from(dropped)));
-        let (eights, rest) = self.values.as_chunks_mut::<8>();
-        let factor = |draw: u8| if draw < dropped { 0.0 } else { kept };
-        for eight in eights {
+        let kept = 256.0 / (256.0 - f32::from(self.dropped));
+        let mut random = self.random.clone();
+        for eight in values.chunks_mut(8) {
             let draws = random.next_u64().to_le_bytes();
-            for (value, draw) in eight.iter_mut().zip(draws) {
-                *value *= factor(draw);
-            }
+            eight
+                .iter_mut()
+                .zip(draws)
+                .for_each(|(value, draw)| *value *= if draw < self.dropped { 0.0 } else { kept });
         }
-        let draws = random.next_u64().to_le_bytes();
-        rest.iter_mut().zip(draws).for_each(|(value, draw)| *value *= factor(draw));
     }
 }
 
@@ -243,7 +205,8 @@ pub(super) mod tests {
             add_cropped(&mut y, x, (&segments, 1, 2));
             y
         };
-        let by_x = uncropped(&c, (&segments, 1, 2));
+        let mut by_x = vec![0.0; 18];
+        add_uncropped(&mut by_x, &c, (&segments, 1, 2));
         check_slope(&x, &by_x, f, &c);
     }
 

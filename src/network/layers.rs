@@ -11,7 +11,6 @@ use super::init::Spec;
 use super::kernels::Mask;
 use super::recurrent::{Carry, Recurrent, Unrolled};
 use super::splice::{Segments, Splice};
-use super::turned::Weights;
 
 /// Columns of what comes in and of what goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +47,7 @@ pub(super) trait Product: Part {
     fn differentiate(&self, x: &Rows, gradient: &[f32], sums: &mut [&mut [f32]]);
 
     /// Adds the gradient by x to `sum`, from that by the output; `segments` are those of x.
-    fn back(&self, weights: &Weights<'_>, by_output: (&Segments, &[f32]), sum: &mut [f32]);
+    fn back(&self, values: &[&[f32]], by_output: (&Segments, &[f32]), sum: &mut [f32]);
 }
 
 /// One layer.
@@ -159,32 +158,26 @@ impl Layer {
     /// Adds the gradients by the parameters to `sums` and gives the gradient by the input, unless that is unwanted.
     pub(super) fn backward(
         &self,
-        weights: &Weights<'_>,
+        values: &[&[f32]],
         (saved, mut gradient): (Saved, Buffer),
         (sums, by_input): (&mut [&mut [f32]], InputGradient),
     ) -> Buffer {
         let Saved { x, mask, activated, inner, unrolled } = saved;
-        let mut by_x = match self {
-            Self::Block(block) => block.by_residual(&x, &gradient),
-            _ if by_input == InputGradient::Wanted => Buffer::zeros(x.values.len()),
-            _ => Buffer::default(),
-        };
+        let mut by_x = Buffer::zeros(x.values.len());
         if let Self::Block(block) = self {
-            gradient = block.unwidened(weights, (&inner, &gradient), sums);
+            gradient = block.unwidened(values, (&x, &inner, &gradient), (sums, &mut by_x));
         }
         mask.iter().for_each(|mask| mask.apply(&mut gradient));
         let wanted = (by_input == InputGradient::Wanted).then_some(&mut by_x[..]);
         match self {
-            Self::Hidden(hidden) => hidden.backward(weights, (&x, &activated, gradient), (sums, wanted)),
-            Self::Convolution(hidden) => hidden.backward(weights, (&x, &activated, gradient), (sums, wanted)),
-            Self::Block(block) => block.narrow.backward(weights, (&x, &activated, gradient), (sums, wanted)),
-            Self::Recurrent(recurrent) => {
-                recurrent.backward(&weights.values, (&x, unrolled, &gradient), (sums, wanted))
-            }
+            Self::Hidden(hidden) => hidden.backward(values, (&x, &activated, gradient), (sums, wanted)),
+            Self::Convolution(hidden) => hidden.backward(values, (&x, &activated, gradient), (sums, wanted)),
+            Self::Block(block) => block.narrow.backward(values, (&x, &activated, gradient), (sums, wanted)),
+            Self::Recurrent(recurrent) => recurrent.backward(values, (&x, unrolled, &gradient), (sums, wanted)),
             Self::Output(connection) => {
                 connection.differentiate(&x, &gradient, sums);
                 if let Some(by_x) = wanted {
-                    connection.back(weights, (&x.segments, &gradient), by_x);
+                    connection.back(values, (&x.segments, &gradient), by_x);
                 }
             }
         }

@@ -33,13 +33,12 @@ mod stack;
 mod stream;
 mod tdnn;
 mod timeline;
-mod turned;
 
 pub use config::NetworkConfig;
 pub use device::Device;
 pub use front_end::FrontEndConfig;
 pub use gradient::Loss;
-pub(crate) use kernels::{Mask, add, log_softmax};
+pub(crate) use kernels::{Mask, log_softmax};
 pub use lstm::LstmConfig;
 pub use mlp::MlpConfig;
 pub use normalise::HiddenNorm;
@@ -192,11 +191,6 @@ impl Network {
             let above = std::mem::take(gradient);
             values.iter_mut().zip(above).for_each(|(value, above)| *value -= normalise::STATISTICS_RATE * above);
         }
-    }
-
-    /// Takes a gradient that is no longer needed: the next one is written in its memory.
-    pub fn reuse(&self, gradient: Vec<Vec<f32>>) {
-        self.parameters.reuse(gradient);
     }
 
     /// Output rows that an utterance of `frames` frames gets.

@@ -9,23 +9,19 @@ use std::sync::{Arc, Mutex};
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, Tensor};
 
 use super::layers::{InputGradient, Rows, Saved};
-use super::params::{Parameters, cut};
+use super::params::cut;
 use super::plan::Plan;
 use super::splice::Segments;
-use super::turned::{TurnedWeights, Weights};
 use crate::random::Random;
 
 /// Layers over the frames of some utterances. By the frames it is differentiated only where they are a candle variable.
 pub(super) struct NetworkOp {
     plan: Arc<Plan>,
     lengths: Vec<usize>,
-    turned: Arc<TurnedWeights>,
     segments: Segments,
     dropout: Option<Random>,
     /// What the backward needs of the forward.
     tape: Mutex<Option<Vec<Saved>>>,
-    /// Zeros, to which the backward adds.
-    sums: Mutex<Vec<Vec<f32>>>,
     by_parameters: ByParameters,
 }
 
@@ -33,18 +29,13 @@ pub(super) struct NetworkOp {
 pub(super) type ByParameters = Arc<Mutex<Vec<Vec<f32>>>>;
 
 impl NetworkOp {
-    /// An operation over utterances of so many padded frames, with these parameters. Hidden values are dropped as `dropout`
-    /// draws them.
-    pub(super) fn new(
-        plan: &Arc<Plan>,
-        (parameters, segments): (&Parameters, Segments),
-        dropout: Option<&Random>,
-    ) -> Self {
+    /// An operation over utterances of so many padded frames, whose parameters have these `lengths`. Hidden values are dropped
+    /// as `dropout` draws them.
+    pub(super) fn new(plan: &Arc<Plan>, (lengths, segments): (&[usize], Segments), dropout: Option<&Random>) -> Self {
+        let (plan, lengths) = (Arc::clone(plan), lengths.to_vec());
         Self {
-            plan: Arc::clone(plan),
-            lengths: parameters.lengths().to_vec(),
-            turned: Arc::clone(parameters.turned()),
-            sums: Mutex::new(parameters.no_gradient()),
+            plan,
+            lengths,
             segments,
             dropout: dropout.cloned(),
             tape: Mutex::new(None),
@@ -90,11 +81,11 @@ impl CustomOp2 for NetworkOp {
         };
         let gradient = with_values(&gradient.contiguous()?, |gradient| Ok(gradient.to_vec()))?;
         let wanted = if frames.is_variable() { InputGradient::Wanted } else { InputGradient::Unwanted };
-        let mut sums = std::mem::take(&mut *self.sums.lock().map_err(|_| poisoned())?);
+        let mut sums: Vec<Vec<f32>> = self.lengths.iter().map(|&length| vec![0.0; length]).collect();
         let by_frames = with_values(parameters, |flat| {
-            let weights = Weights { values: cut(flat, &self.lengths), turned: &self.turned };
-            let mut sums: Vec<&mut [f32]> = sums.iter_mut().map(|sum| &mut sum[..]).collect();
-            Ok(self.plan.backward(&weights, (saved, gradient.into()), (&mut sums, wanted)).into_vec())
+            let (values, mut sums) =
+                (cut(flat, &self.lengths), sums.iter_mut().map(|sum| &mut sum[..]).collect::<Vec<_>>());
+            Ok(self.plan.backward(&values, (saved, gradient.into()), (&mut sums, wanted)).into_vec())
         })?;
         *self.by_parameters.lock().map_err(|_| poisoned())? = sums;
         let by_frames = match wanted {

@@ -4,7 +4,6 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::gemm::{Loop, vectorised};
 use crate::Result;
 use crate::error::require;
 
@@ -119,28 +118,13 @@ impl Update {
     /// m = mu m + g               w = w - rate * (g + mu m + decay * w)
     /// ```
     pub fn apply(&self, values: &mut [f32], gradient: &[f32], (first, second): (&mut [f32], &mut [f32])) {
-        vectorised(Apply { update: *self, values, gradient, first, second });
-    }
-}
-
-struct Apply<'a> {
-    update: Update,
-    values: &'a mut [f32],
-    gradient: &'a [f32],
-    first: &'a mut [f32],
-    second: &'a mut [f32],
-}
-
-impl Loop for Apply<'_> {
-    #[inline(always)]
-    fn run<const FUSED: bool>(self) {
-        let Update { config, options: StepOptions { learning_rate, weight_decay, .. }, scale, steps } = self.update;
-        let cells = self.values.iter_mut().zip(self.gradient).zip(self.first);
+        let Self { config, options: StepOptions { learning_rate, weight_decay, .. }, scale, steps } = *self;
+        let cells = values.iter_mut().zip(gradient).zip(first);
         match config {
             OptimiserConfig::AdamW(AdamWConfig { beta_1, beta_2 }) => {
                 let correct = |beta: f32| (1.0 - f64::from(beta).powf(steps as f64)) as f32;
                 let (correct_1, correct_2) = (correct(beta_1), correct(beta_2));
-                for (((w, &g), m), v) in cells.zip(self.second) {
+                for (((w, &g), m), v) in cells.zip(second) {
                     let g = g * scale;
                     *m = beta_1 * *m + (1.0 - beta_1) * g;
                     *v = beta_2 * *v + (1.0 - beta_2) * g * g;
@@ -200,18 +184,9 @@ impl Optimiser {
 
 /// Euclidean norm of a whole gradient: tensors in parallel, then summed in order.
 pub fn norm<T: AsRef<[f32]> + Sync>(gradient: &[T]) -> f64 {
-    let squares: Vec<f64> = gradient.par_iter().map(|tensor| square(tensor.as_ref())).collect();
+    let square = |tensor: &T| tensor.as_ref().iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>();
+    let squares: Vec<f64> = gradient.par_iter().map(square).collect();
     squares.iter().sum::<f64>().sqrt()
-}
-
-/// The sum of the squares, in interleaved parts, so that none waits for the one before it.
-fn square(values: &[f32]) -> f64 {
-    let mut parts = [0.0f64; 16];
-    let (chunks, rest) = values.as_chunks::<16>();
-    for chunk in chunks {
-        parts.iter_mut().zip(chunk).for_each(|(part, &g)| *part += f64::from(g) * f64::from(g));
-    }
-    parts.iter().sum::<f64>() + rest.iter().map(|&g| f64::from(g) * f64::from(g)).sum::<f64>()
 }
 
 #[cfg(test)]

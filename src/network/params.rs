@@ -1,14 +1,12 @@
 //! A network's parameters: one candle variable that holds them in the order of their names, and the same as named tensors.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Tensor, Var};
 
 use super::init::Spec;
 use super::operation::with_values;
 use super::refused;
-use super::turned::TurnedWeights;
 use crate::{Error, Result};
 
 /// All parameters, one after another.
@@ -16,9 +14,6 @@ use crate::{Error, Result};
 pub(super) struct Parameters {
     flat: Var,
     lengths: Vec<usize>,
-    turned: Arc<TurnedWeights>,
-    /// Gradients that are no longer needed.
-    spent: Mutex<Vec<Vec<Vec<f32>>>>,
 }
 
 impl Parameters {
@@ -27,8 +22,7 @@ impl Parameters {
         let flat = values.concat();
         let length = flat.len();
         let flat = Var::from_vec(flat, length, &Device::Cpu).map_err(refused)?;
-        let turned = Arc::new(TurnedWeights::new(values.len()));
-        Ok(Self { flat, lengths: values.iter().map(Vec::len).collect(), turned, spent: Mutex::default() })
+        Ok(Self { flat, lengths: values.iter().map(Vec::len).collect() })
     }
 
     /// How many values each parameter has.
@@ -36,34 +30,9 @@ impl Parameters {
         &self.lengths
     }
 
-    /// A gradient of zeros, in the memory of a spent one where there is one.
-    pub(super) fn no_gradient(&self) -> Vec<Vec<f32>> {
-        let mut gradient = self.spent().pop().unwrap_or_default();
-        gradient.resize_with(self.lengths.len(), Vec::new);
-        for (values, &length) in gradient.iter_mut().zip(&self.lengths) {
-            values.clear();
-            values.resize(length, 0.0);
-        }
-        gradient
-    }
-
-    /// Keeps a gradient's memory for another.
-    pub(super) fn reuse(&self, gradient: Vec<Vec<f32>>) {
-        self.spent().push(gradient);
-    }
-
-    fn spent(&self) -> MutexGuard<'_, Vec<Vec<Vec<f32>>>> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The variable, whose gradient candle's tape gives.
     pub(super) fn variable(&self) -> &Tensor {
         &self.flat
-    }
-
-    /// Those of them that gradients by inputs have turned.
-    pub(super) fn turned(&self) -> &Arc<TurnedWeights> {
-        &self.turned
     }
 
     /// Gives the values to `f`, a slice for each parameter.
@@ -91,7 +60,6 @@ impl Parameters {
         if let Some((&expected, new)) = self.lengths.iter().zip(values).find(|(old, new)| **old != new.len()) {
             return Err(Error::Shape { what: "values of a parameter", expected, found: new.len() });
         }
-        self.turned.follow(values);
         self.flat.inplace_op1(&Overwrite(values)).map_err(refused)
     }
 }

@@ -5,7 +5,6 @@ use super::init::Spec;
 use super::kernels::Mask;
 use super::layers::{InputGradient, Layer, Part, Pass, Rows, Saved};
 use super::recurrent::Carry;
-use super::turned::Weights;
 use crate::random::Random;
 
 /// Layers in order, and how much they see.
@@ -105,14 +104,14 @@ impl Plan {
     /// wanted, from the gradient by the scores.
     pub(super) fn backward(
         &self,
-        weights: &Weights<'_>,
+        values: &[&[f32]],
         (tape, gradient): (Vec<Saved>, Buffer),
         (sums, by_frames): (&mut [&mut [f32]], InputGradient),
     ) -> Buffer {
         let mut gradient = gradient;
         for (index, (layer, saved)) in self.layers.iter().zip(tape).enumerate().rev() {
             let by_input = if index == 0 { by_frames } else { InputGradient::Wanted };
-            gradient = layer.backward(weights, (saved, gradient), (sums, by_input));
+            gradient = layer.backward(values, (saved, gradient), (sums, by_input));
         }
         gradient
     }

@@ -183,7 +183,7 @@ impl Reader {
         let output = self.project_back(values, (h, &by_r), sums);
         self.feedback_gradient(&steps, (&output, &by_z), self.gates.feedback_sum(sums));
         if let Some(by_x) = by_x {
-            affine.input_gradient(&affine.turned(values[weight]), &by_z, by_x);
+            affine.input_gradient(values[weight], &by_z, by_x);
         }
     }
 

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::LeftOut;
+use super::average::add;
 use super::embedding::VectorGradient;
 use super::loss::{BatchLoss, Tally};
 use crate::Result;
-use crate::network::{Network, add};
 use crate::parallel::in_order;
 
 /// The gradient of a batch, or of a part of it, and what was learnt about it.
@@ -30,23 +30,19 @@ impl BatchGradient {
         Self { by_parameter, tally, left_out, astray, ..Self::default() }
     }
 
-    /// The sum of what `one` finds for each of `parts`, whose memory goes back to the network.
-    pub(super) fn of_parts<P: Sync>(
-        parts: &[P],
-        network: &Network,
-        one: impl Fn(usize, &P) -> Result<Self> + Sync,
-    ) -> Result<Self> {
+    /// The sum of what `one` finds for each of `parts`.
+    pub(super) fn of_parts<P: Sync>(parts: &[P], one: impl Fn(usize, &P) -> Result<Self> + Sync) -> Result<Self> {
         let mut each = in_order(parts.par_iter().enumerate().map(|(place, part)| one(place, part)))?;
         let by_vector: Vec<VectorGradient> = each.iter_mut().map(|part| std::mem::take(&mut part.by_vector)).collect();
-        let by_parameter = summed(each.iter_mut().map(|part| std::mem::take(&mut part.by_parameter)), network);
         let sum = |mut sum: Self, part: Self| {
+            add(&mut sum.by_parameter, &part.by_parameter);
             sum.tally.add(part.tally);
             sum.left_out.extend(part.left_out);
             sum.astray.extend(part.astray);
             sum
         };
         let sum = each.into_iter().reduce(sum).unwrap_or_default();
-        Ok(Self { by_parameter, by_vector: VectorGradient::sum(&by_vector), ..sum })
+        Ok(Self { by_vector: VectorGradient::sum(&by_vector), ..sum })
     }
 
     /// Whether the loss and every part of the gradient are numbers.
@@ -62,15 +58,4 @@ impl BatchGradient {
             some => some.join(" "),
         }
     }
-}
-
-/// The sum of the `parts`, tensor by tensor in their order; the network takes back their memory.
-fn summed(mut parts: impl Iterator<Item = Vec<Vec<f32>>>, network: &Network) -> Vec<Vec<f32>> {
-    let mut sums = parts.next().unwrap_or_default();
-    let others: Vec<Vec<Vec<f32>>> = parts.collect();
-    sums.par_iter_mut().enumerate().for_each(|(tensor, sum)| {
-        others.iter().for_each(|part| add(sum, &part[tensor]));
-    });
-    others.into_iter().for_each(|part| network.reuse(part));
-    sums
 }

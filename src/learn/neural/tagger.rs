@@ -261,7 +261,7 @@ impl TaggerTrainer {
         let rows = examples.iter().map(|tokens| tokens.frames.frames()).sum::<usize>().max(1);
         self.judged(|sequences| {
             let options = LossOptions { sequences, label_smoothing: self.config.steps.label_smoothing, rows };
-            BatchGradient::of_parts(&shards, &self.model.network, |number, shard| {
+            BatchGradient::of_parts(&shards, |number, shard| {
                 let examples: Vec<&Tokens<'_>> = shard.iter().map(|&place| examples[place]).collect();
                 self.shard(&examples, options, (kept, &random.fork(number as u64)))
             })
@@ -315,7 +315,6 @@ impl TaggerTrainer {
         let options = self.config.steps.step_at(progress);
         let update = self.optimiser.step_of_norm(&mut self.parameters, &gradient.by_parameter, (norm, options));
         self.model.embedding.step(&gradient.by_vector, &update, &mut self.moments);
-        self.model.network.reuse(gradient.by_parameter);
         let own = self.parameters.len() - 1;
         self.model.network.set(&self.parameters[..own])
     }

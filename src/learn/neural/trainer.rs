@@ -241,7 +241,6 @@ impl Trainer {
         let options = self.config.step_at(progress);
         self.network.settle(&mut self.parameters, &mut gradient);
         self.optimiser.step(&mut self.parameters, &gradient, options);
-        self.network.reuse(gradient);
         self.average.after_step(&self.parameters, self.optimiser.steps - 1);
         self.tell_network()?;
         Ok(options.learning_rate)
@@ -289,8 +288,7 @@ impl Trainer {
         let rows = shards.iter().map(Shard::rows).sum::<usize>().max(1);
         self.judged(self.weights_of(&self.parameters).as_ref(), |sequences| {
             let options = LossOptions { sequences, label_smoothing: self.config.label_smoothing, rows };
-            let one = |index, shard: &Shard| self.shard(shard, options, &drops.fork(index as u64));
-            BatchGradient::of_parts(&shards, &self.network, one)
+            BatchGradient::of_parts(&shards, |index, shard| self.shard(shard, options, &drops.fork(index as u64)))
         })
     }
 

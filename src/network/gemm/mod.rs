@@ -165,15 +165,12 @@ pub(super) fn multiply_add(out: ViewMut<'_>, a: View<'_>, b: View<'_>) {
 }
 
 /// A right operand in the order in which kernels read it: for one that many small products share.
-#[derive(Debug)]
 pub(super) struct Packed {
     values: Buffer,
     rows: usize,
     cols: usize,
     /// Columns of a panel.
     width: usize,
-    /// A panel has a multiple of so many.
-    lanes: usize,
     /// Rows that products may have.
     most_rows: usize,
 }
@@ -188,23 +185,12 @@ impl Packed {
         // Where there are more rows than in a tile there may be any number.
         let most_rows = if rows < kernel.rows() { rows } else { usize::MAX };
         let (width, whole) = (kernel.cols(rows.clamp(1, kernel.rows())), b.cols().next_multiple_of(kernel.lanes));
-        let values = Buffer::any(b.rows() * whole);
-        let mut packed = Self { values, rows: b.rows(), cols: b.cols(), width, lanes: kernel.lanes, most_rows };
-        packed.fill(b);
-        packed
-    }
-
-    /// Takes another b of the same shape.
-    ///
-    /// # Panics
-    /// When it has another one.
-    pub(super) fn fill(&mut self, b: View<'_>) {
-        assert!(b.rows() == self.rows && b.cols() == self.cols, "what is packed anew must have the same shape");
-        let whole = self.cols.next_multiple_of(self.lanes);
-        for depth in even_blocks(self.rows, DEPTH) {
-            let block = &mut self.values[depth.start * whole..depth.end * whole];
-            pack((b, &depth, &(0..self.cols)), (self.width, self.lanes), block);
+        let mut values = Buffer::any(b.rows() * whole);
+        for depth in even_blocks(b.rows(), DEPTH) {
+            let block = &mut values[depth.start * whole..depth.end * whole];
+            pack((b, &depth, &(0..b.cols())), (width, kernel.lanes), block);
         }
+        Self { values, rows: b.rows(), cols: b.cols(), width, most_rows }
     }
 
     /// out = start + a b.
