@@ -18,7 +18,7 @@ cd "$folder"
 phones() {
   awk -v wanted="$1" 'NR == FNR { held[$1]; next } ($1 in held) != wanted { next }
     $1 != last { if (last != "") print line; line = ""; last = $1 } { line = line $5 " " } END { print line }' \
-    "$WORK/train/development.tsv" "$WORK/train/gmm.ctm"
+    "$WORK/train/development.tsv" "$WORK/train/pass-2.ctm"
 }
 
 phones 0 > training.txt
