@@ -76,6 +76,14 @@ pub enum Error {
         /// The values allowed.
         expected: &'static str,
     },
+    /// A setting of one table of several.
+    #[error("[{table}] {source}")]
+    Table {
+        /// The table as the file of settings calls it.
+        table: &'static str,
+        /// What is wrong in it.
+        source: Box<Error>,
+    },
     /// A bundle with a missing, broken or mismatched part.
     #[error("{}: {part}: {reason}", path.display())]
     Bundle {
@@ -215,6 +223,11 @@ pub(crate) fn require(holds: bool, key: &'static str, value: impl Display, expec
         true => Ok(()),
         false => Err(Error::Setting { key, value: value.to_string(), expected }),
     }
+}
+
+/// `checked`, with the name of the `table` that was checked.
+pub(crate) fn in_table(table: &'static str, checked: Result<()>) -> Result<()> {
+    checked.map_err(|error| Error::Table { table, source: Box::new(error) })
 }
 
 /// Result with this crate's [`Error`].

@@ -163,7 +163,7 @@ impl Searcher {
             Method::Beam => {
                 BeamOptions { beam: self.options.settings.beam, max_active: self.options.settings.max_active }
             }
-            Method::Frames => return Ok((best_symbols(self.plan.graph(), &emissions), Vec::new())),
+            Method::Frames => return Ok((best_symbols(self.plan.graph(), &emissions)?, Vec::new())),
         };
         search_widening(&self.plan, &emissions, beam)
     }

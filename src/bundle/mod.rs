@@ -130,30 +130,29 @@ impl Bundle {
         fits("feature moments", self.moments.sum.len(), self.description.features.dim())
     }
 
-    /// Writes the parts into the folder `path`: all to temporary names first, so that a model that is there stays when there is no room.
+    /// Writes the parts into the folder `path`: all to temporary names first, so that a model that is there stays when there is
+    /// no room. Where a part is a link, the file that it leads to is replaced.
     ///
     /// # Errors
     /// [`Error::Io`] naming the file.
     pub fn save(&self, path: &Path) -> Result<()> {
         std::fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
         let stage = |part: &str, bytes: &[u8]| formats::atomic::stage(&path.join(part), |file| file.write_all(bytes));
-        let mut parts = vec![stage(GRAPH, self.graph.text().as_bytes())?];
-        if let Units::Tied(tree) = self.graph.units() {
-            parts.push(stage(TREE, tree.to_text().as_bytes())?);
-        }
-        parts.push(stage(NGRAM, self.ngram.to_arpa().as_bytes())?);
-        parts.push(stage(WEIGHTS, &tensors::encode(self)?)?);
-        parts.push(stage(DESCRIPTION, self.description.to_toml()?.as_bytes())?);
+        let graph = stage(GRAPH, self.graph.text().as_bytes())?;
+        let tree = match self.graph.units() {
+            Units::Monophone => None,
+            Units::Tied(tree) => Some(stage(TREE, tree.to_text().as_bytes())?),
+        };
+        let ngram = stage(NGRAM, self.ngram.to_arpa().as_bytes())?;
+        let weights = stage(WEIGHTS, &tensors::encode(self)?)?;
+        let description = stage(DESCRIPTION, self.description.to_toml()?.as_bytes())?;
         // Without its description, which comes into place last, a mixture of old and new parts is no bundle.
-        for part in [DESCRIPTION, TREE] {
-            match std::fs::remove_file(path.join(part)) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(Error::io("replace", &path.join(part), source));
-                }
-                _ => {}
-            }
+        description.vacate()?;
+        let earlier = path.join(TREE);
+        if tree.is_none() && earlier.is_file() {
+            std::fs::remove_file(&earlier).map_err(|source| Error::io("remove", &earlier, source))?;
         }
-        parts.into_iter().try_for_each(Staged::commit)
+        [graph, ngram, weights].into_iter().chain(tree).chain([description]).try_for_each(Staged::commit)
     }
 
     /// Writes only the settings and scores, which tuning changes.
@@ -198,5 +197,31 @@ pub fn open_or_builtin(model: Option<&PathBuf>) -> Result<Bundle> {
     match model {
         Some(path) => Bundle::open(path),
         None => Bundle::builtin(),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_model_is_replaced_through_links_and_loses_the_tree_that_it_has_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let [model, elsewhere] = ["model", "elsewhere"].map(|name| folder.path().join(name));
+        [&model, &elsewhere].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        for part in [DESCRIPTION, WEIGHTS, TREE] {
+            fs::write(elsewhere.join(part), "old").unwrap();
+            std::os::unix::fs::symlink(elsewhere.join(part), model.join(part)).unwrap();
+        }
+        Bundle::builtin().unwrap().save(&model).unwrap();
+        let saved = Bundle::open(&model).unwrap();
+        assert_eq!(saved.description.to_toml().unwrap(), fs::read_to_string(elsewhere.join(DESCRIPTION)).unwrap());
+        for part in [DESCRIPTION, WEIGHTS] {
+            assert!(fs::symlink_metadata(model.join(part)).unwrap().is_symlink(), "{part}");
+        }
+        assert!(fs::symlink_metadata(model.join(TREE)).is_err());
+        assert_eq!(fs::read_to_string(elsewhere.join(TREE)).unwrap(), "old");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use senone::bundle::Bundle;
+use senone::formats::atomic::stage;
 use senone::graph::lexicon::Lexicon;
 use senone::network::Device;
 use senone::train::{self, DEVELOPMENT, DraftRequest, Earlier, TrainConfig, Work};
@@ -71,14 +72,13 @@ impl DeviceKind {
 
 /// Trains, telling how it goes.
 pub fn run(args: &TrainArgs) -> Result<Outcome> {
-    check_output(&args.output)?;
     let device = args.device.open()?;
     let first = args.from.as_deref().map(open).transpose()?;
-    let bundle = match settings(args)? {
-        Some(settings) => {
-            let config = TrainConfig::read(settings, args.data.as_deref())?;
-            trained(&config, first.as_ref(), (args, &device))?
-        }
+    let read = |settings| TrainConfig::read(settings, args.data.as_deref());
+    let config = settings(args)?.map(read).transpose()?;
+    make_folder(&args.output)?;
+    let bundle = match &config {
+        Some(config) => trained(config, first.as_ref(), (args, &device))?,
         None => from_corpora(first.as_ref(), (args, &device))?,
     };
     bundle.save(&args.output)?;
@@ -86,14 +86,13 @@ pub fn run(args: &TrainArgs) -> Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// Whether the model's folder can be one, told before training costs time.
-fn check_output(output: &Path) -> Result<()> {
-    match output.ancestors().find(|place| place.exists()) {
-        Some(file) if !file.is_dir() => {
-            Err(Error::Other(format!("{}: a file, expected a folder for the model, as --output", file.display())))
-        }
-        _ => Ok(()),
+/// Makes the model's folder and tries to write a file there, which is dropped: better before training than after hours.
+fn make_folder(output: &Path) -> Result<()> {
+    if let Some(file) = output.ancestors().find(|place| place.exists()).filter(|place| !place.is_dir()) {
+        return Err(Error::Other(format!("{}: a file, expected a folder for the model, as --output", file.display())));
     }
+    std::fs::create_dir_all(output).map_err(|source| Error::io("create", output, source))?;
+    stage(&output.join("bundle.toml"), |_| Ok(())).map(drop)
 }
 
 fn open(model: &Path) -> Result<Bundle> {

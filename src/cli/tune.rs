@@ -40,6 +40,8 @@ pub struct TuneArgs {
 
 /// Tunes and stores what was found.
 pub fn run(args: &TuneArgs) -> Result<Outcome> {
+    let held = Held { prior_scale: args.prior_scale, lm_scale: args.lm_scale };
+    held.check()?;
     let bundle = Bundle::open(&args.model)?;
     let bundle = match &args.ngram {
         Some(path) => bundle.with_ngram(path)?,
@@ -47,7 +49,6 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     };
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     let (bundle, set) = development(bundle, &args.corpus, lexicon.as_ref())?;
-    let held = Held { prior_scale: args.prior_scale, lm_scale: args.lm_scale };
     tuned(bundle, &set, held)?.save_search(&args.model)?;
     say(format_args!("{}: written", args.model.display()));
     Ok(Outcome::Complete)

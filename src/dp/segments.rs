@@ -3,6 +3,7 @@
 use crate::emission::Emissions;
 use crate::graph::Graph;
 use crate::symbols::{StateId, SymbolId, WordId};
+use crate::{Error, Result};
 
 /// A symbol and the search frames that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +32,24 @@ pub fn segments(graph: &Graph, states: &[StateId]) -> Vec<SegmentSpan> {
 }
 
 /// The symbol of the best pdf of each frame, frames of one symbol together; the first of several that are equally good.
-pub fn best_symbols(graph: &Graph, emissions: &Emissions) -> Vec<SegmentSpan> {
+///
+/// # Errors
+/// [`Error::Impossible`] with the first frame in which every pdf scores minus infinity.
+pub fn best_symbols(graph: &Graph, emissions: &Emissions) -> Result<Vec<SegmentSpan>> {
     let mut symbols = vec![SymbolId(0); graph.pdfs()];
     graph.states().iter().for_each(|state| symbols[state.pdf.index()] = state.symbol);
     let mut spans: Vec<SegmentSpan> = Vec::new();
     for (frame, row) in emissions.matrix().iter_rows().enumerate() {
         let best = row.iter().enumerate().fold(0, |best, (pdf, score)| if *score > row[best] { pdf } else { best });
+        if row[best] == f32::NEG_INFINITY {
+            return Err(Error::Impossible { frame });
+        }
         match spans.last_mut() {
             Some(span) if span.symbol == symbols[best] => span.end = frame + 1,
             _ => spans.push(SegmentSpan { symbol: symbols[best], word: None, start: frame, end: frame + 1 }),
         }
     }
-    spans
+    Ok(spans)
 }
 
 #[cfg(test)]
@@ -88,9 +95,13 @@ mod tests {
         builder.start(boundary);
         builder.end(boundary);
         let graph = builder.build().unwrap();
-        let emissions = Matrix::from_vec(4, 3, vec![3., 1., 2., 0., 1., 2., 0., 2., 1., 0., 0., 0.]).unwrap();
-        let emissions = Emissions::new(emissions).unwrap();
+        let best = |rows: [[f32; 3]; 4]| {
+            best_symbols(&graph, &Emissions::new(Matrix::from_vec(4, 3, rows.concat()).unwrap()).unwrap())
+        };
         let expected = [span(0, None, 0..2), span(1, None, 2..3), span(0, None, 3..4)];
-        assert_eq!(best_symbols(&graph, &emissions), expected);
+        assert_eq!(best([[3., 1., 2.], [0., 1., 2.], [0., 2., 1.], [0.; 3]]).unwrap(), expected);
+        let never = f32::NEG_INFINITY;
+        let dead = best([[3., 1., 2.], [never, never, 2.], [never; 3], [0.; 3]]);
+        assert!(matches!(dead, Err(Error::Impossible { frame: 2 })), "{dead:?}");
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, Result};
 
-/// Creates or replaces `path` with what `fill` writes. When anything fails, `path` is as it was before. A link stays, and the file
-/// that it leads to is replaced; a device or a pipe is written to as it is.
+/// Creates or replaces `path` with what `fill` writes. When anything fails, `path` is as it was before. A link stays, and the
+/// file that it leads to is replaced; a device or a pipe is written to as it is.
 ///
 /// # Errors
 /// [`Error::Io`] when the folder does not exist, the file cannot be written or renamed, or `fill` fails.
@@ -28,7 +28,8 @@ pub struct Staged {
     path: PathBuf,
 }
 
-/// Writes beside `path` what `fill` writes: of several files that belong together the first is put in its place when all are written.
+/// Writes beside `path` what `fill` writes: of several files that belong together the first is put in its place when all are
+/// written. As with [`write()`], the place is that of the file which a link leads to.
 ///
 /// # Errors
 /// As [`write()`].
@@ -41,6 +42,17 @@ pub fn stage(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
 }
 
 impl Staged {
+    /// Removes the file that this one is to replace, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when it cannot be removed.
+    pub fn vacate(&self) -> Result<()> {
+        match fs::remove_file(&self.place) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(Error::io("replace", &self.path, cause)),
+            _ => Ok(()),
+        }
+    }
+
     /// Puts the file in its place.
     ///
     /// # Errors
@@ -170,6 +182,11 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).unwrap();
         write(&link, |out| out.write_all(b"new")).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        let staged = stage(&link, |out| out.write_all(b"newer")).unwrap();
+        (0..2).for_each(|_| staged.vacate().unwrap());
+        assert!(!file.exists());
+        staged.commit().unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "newer");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert!(write("/dev/full".as_ref(), |out| out.write_all(b"new")).is_err() || !Path::new("/dev/full").exists());
         assert!(write(folder.path(), |_| Ok(())).unwrap_err().to_string().contains("cannot write"));

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 #[cfg(feature = "neural")]
 use super::neural::NeuralSettings;
-use crate::error::require;
+use crate::error::{in_table, require};
 use crate::learn::criterion::HammingCost;
 use crate::learn::gradient::{BatchConfig, StochasticConfig};
 use crate::{Error, Result, settings};
@@ -138,6 +138,13 @@ impl Default for HmmSettings {
     }
 }
 
+impl HmmSettings {
+    fn check(&self) -> Result<()> {
+        let smoothing = self.smoothing;
+        require(smoothing.is_finite() && smoothing >= 0.0, "smoothing", smoothing, "a number, 0 or more")
+    }
+}
+
 /// How a CRF is trained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -172,6 +179,12 @@ pub struct PerceptronSettings {
 impl Default for PerceptronSettings {
     fn default() -> Self {
         Self { epochs: 10 }
+    }
+}
+
+impl PerceptronSettings {
+    fn check(&self) -> Result<()> {
+        require(self.epochs > 0, "epochs", self.epochs, "a whole number from 1")
     }
 }
 
@@ -213,6 +226,17 @@ impl Default for SvmSettings {
     }
 }
 
+impl SvmSettings {
+    fn check(&self) -> Result<()> {
+        let (c, cost, gap) = (self.c, self.cost.per_frame, self.relative_gap);
+        require(self.epochs > 0, "epochs", self.epochs, "a whole number from 1")?;
+        require(self.max_rounds > 0, "max_rounds", self.max_rounds, "a whole number from 1")?;
+        require(c.is_finite() && c > 0.0, "c", c, "a number above 0")?;
+        require(cost.is_finite() && cost > 0.0, "cost.per_frame", cost, "a number above 0")?;
+        require((0.0..1.0).contains(&gap), "relative_gap", gap, "a number from 0, below 1")
+    }
+}
+
 impl TagSettings {
     /// Reads `path`.
     ///
@@ -229,27 +253,19 @@ impl TagSettings {
     /// Whether every value is in its range.
     ///
     /// # Errors
-    /// [`Error::Setting`] or [`Error::Other`] naming key and value.
+    /// [`Error::Table`] naming table, key and value.
     pub fn check(&self) -> Result<()> {
-        let (smoothing, c) = (self.hmm.smoothing, self.svm.c);
-        require(smoothing.is_finite() && smoothing >= 0.0, "hmm.smoothing", smoothing, "a number, 0 or more")?;
-        require(self.perceptron.epochs > 0, "perceptron.epochs", self.perceptron.epochs, "a whole number from 1")?;
-        require(self.svm.epochs > 0, "svm.epochs", self.svm.epochs, "a whole number from 1")?;
-        require(self.svm.max_rounds > 0, "svm.max_rounds", self.svm.max_rounds, "a whole number from 1")?;
-        require(c.is_finite() && c > 0.0, "svm.c", c, "a number above 0")?;
-        let (cost, gap) = (self.svm.cost.per_frame, self.svm.relative_gap);
-        require(cost.is_finite() && cost > 0.0, "svm.cost.per_frame", cost, "a number above 0")?;
-        require((0.0..1.0).contains(&gap), "svm.relative_gap", gap, "a number from 0, below 1")?;
-        if let Some((tag, bias)) = self.bias.iter().find(|(_, bias)| !bias.is_finite()) {
-            let value = format!("{tag:?} at {bias}");
-            return Err(Error::Setting { key: "bias", value, expected: "a finite number for each tag" });
-        }
-        let within =
-            |table: &str, checked: Result<()>| checked.map_err(|error| Error::Other(format!("[{table}] {error}")));
+        let finite = |(tag, bias): (&String, &f32)| {
+            require(bias.is_finite(), "bias", format!("{bias} for {tag:?}"), "a finite number")
+        };
+        in_table("bias", self.bias.iter().try_for_each(finite))?;
+        in_table("hmm", self.hmm.check())?;
+        in_table("perceptron", self.perceptron.check())?;
+        in_table("svm", self.svm.check())?;
         #[cfg(feature = "neural")]
-        within("network", self.network.check())?;
-        within("crf.l_bfgs", self.crf.l_bfgs.check())?;
-        within("crf.stochastic", self.crf.stochastic.check())
+        in_table("network", self.network.check())?;
+        in_table("crf.l_bfgs", self.crf.l_bfgs.check())?;
+        in_table("crf.stochastic", self.crf.stochastic.check())
     }
 }
 
@@ -302,7 +318,20 @@ mod tests {
         let found =
             read("seed = 3\n[svm]\nmethod = \"frank-wolfe\"\ncost = { per_frame = 2.0, unit = \"share\" }").unwrap();
         assert_eq!((found.seed, found.svm.method, found.svm.cost.per_frame), (3, SvmMethod::FrankWolfe, 2.0));
-        assert!(read("[svm]\nc = 0.0").unwrap_err().ends_with("svm.c = 0: expected a number above 0"));
+        for (text, expected) in [
+            ("[bias]\nO = inf", "[bias] bias = inf for \"O\": expected a finite number"),
+            ("hmm.smoothing = -1.0", "[hmm] smoothing = -1: expected a number, 0 or more"),
+            ("perceptron.epochs = 0", "[perceptron] epochs = 0: expected a whole number from 1"),
+            ("[svm]\nc = 0.0", "[svm] c = 0: expected a number above 0"),
+            ("svm.cost.per_frame = 0.0", "[svm] cost.per_frame = 0: expected a number above 0"),
+            ("crf.l_bfgs.l2 = -1.0", "[crf.l_bfgs] l2 = -1: expected a number, 0 or more"),
+            ("crf.stochastic.epochs = 0", "[crf.stochastic] epochs = 0: expected at least 1"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), format!("{}: {expected}", path.display()));
+        }
+        let wrong = TagSettings { svm: SvmSettings { c: 0.0, ..SvmSettings::default() }, ..TagSettings::default() };
+        let error = wrong.check().unwrap_err();
+        assert!(matches!(&error, Error::Table { table: "svm", source } if matches!(**source, Error::Setting { .. })));
         assert!(read("[svm]\nd = 0.0").unwrap_err().contains("line 2, column 1: unknown field `d`"));
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::transcripts::{Words, are_known};
 use crate::emission::HybridScales;
-use crate::error::require;
+use crate::error::{in_table, require};
 use crate::features::{FeatureConfig, Normalisation};
 use crate::graph::ngram::{NgramOptions, Smoothing};
 use crate::learn::criterion::{CostUnit, Criterion, HammingCost};
@@ -271,7 +271,7 @@ impl NgramConfig {
             require(is_mixture, "text.share", value(), "numbers above 0 whose sum is below 1")?;
             require(self.max_histories != Some(0), "max_histories", 0, "at least 1")
         });
-        checked.map_err(|error| Error::Other(format!("[ngram] {error}")))
+        in_table("ngram", checked)
     }
 }
 
@@ -305,12 +305,12 @@ impl TrainConfig {
             self.check_gmm(gmm)?;
         }
         if let Some(context) = &self.context {
-            context.check().map_err(|error| Error::Other(format!("[context] {error}")))?;
+            in_table("context", context.check())?;
         }
         self.network.check()?;
         self.pass.iter().try_for_each(TrainerConfig::check)?;
         if let Some(stage) = &self.sequence {
-            stage.check().map_err(|error| Error::Other(format!("[sequence] {error}")))?;
+            in_table("sequence", stage.check())?;
         }
         self.ngram.iter().try_for_each(NgramConfig::check)?;
         at_least_one("number of [[corpus]] tables", self.corpora.len())?;
@@ -325,9 +325,10 @@ impl TrainConfig {
         self.pass.iter().chain(self.sequence.as_ref().map(|stage| &stage.training))
     }
 
-    /// The n-gram of sequence training, then the model's.
-    pub(super) fn ngrams(&self) -> impl Iterator<Item = &NgramConfig> {
-        self.sequence.as_ref().map(|stage| &stage.ngram).into_iter().chain(&self.ngram)
+    /// The texts of the n-gram of sequence training, then of the model's.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &Path> {
+        let ngrams = self.sequence.as_ref().map(|stage| &stage.ngram).into_iter().chain(&self.ngram);
+        ngrams.flat_map(|ngram| &ngram.text).map(|text| text.file.as_path())
     }
 
     /// Whether one of the `development` transcripts can be scored, if some training is to stop by them.

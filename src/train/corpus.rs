@@ -98,6 +98,7 @@ impl Corpus {
         if training.is_empty() {
             return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
         }
+        // Again: the recordings of those that could be scored may be what cannot be read.
         config.check_patience(development.iter().map(|example| &example.words))?;
         let has_gaussian = training.iter().any(|example| example.gmm_frames.rows() > 0);
         let gmm = gmm_features(config, start).filter(|_| has_gaussian);

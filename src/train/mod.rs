@@ -25,7 +25,7 @@ mod work;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 pub use alignments::{Alignments, targets};
@@ -157,9 +157,9 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
 /// in place of the Gaussian model.
 ///
 /// # Errors
-/// [`Error::Config`] when the work folder belongs to a run with other settings, or to one that is at work, or holds results that are
-/// not to be gone on from;
-/// [`Error::Other`] when `start` is of another kind than `config` asks for; whatever makes training impossible.
+/// [`Error::Config`] when the work folder belongs to a run with other settings, or to one that is at work, or holds results that
+/// are not to be gone on from; [`Error::Other`] when `start` is of another kind than `config` asks for; whatever makes training
+/// impossible.
 pub fn train(
     config: &TrainConfig,
     start: Option<&Bundle>,
@@ -183,7 +183,7 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     if let Some(bundle) = start {
         let spec = graph(&config.graph, &config.filler)?.with_units(bundle.graph.units().clone())?;
         start::check(config, &spec, bundle)?;
-        check_texts(config, &spec)?;
+        phones::check(config, &spec)?;
         let _lock = claim((config, start), [&spec, &spec], (work, progress))?;
         let corpus = Corpus::load(config, start, work.folder, progress)?;
         return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work), progress);
@@ -193,7 +193,7 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     let ngram = config.ngram.as_ref().ok_or_else(|| missing("[ngram] table says what follows what"))?;
     let (align_spec, spec) = (graph(&gmm.graph, &config.filler)?, graph(&config.graph, &config.filler)?);
     check_symbols((&config.graph, &spec), (&gmm.graph, &align_spec))?;
-    check_texts(config, &spec)?;
+    phones::check(config, &spec)?;
     if let Some(context) = &config.context {
         [&align_spec, &spec].into_iter().try_for_each(|spec| context.check_for(spec))?;
     }
@@ -226,11 +226,6 @@ fn check_symbols((path, spec): (&Path, &GraphSpec), (other, align): (&Path, &Gra
             Err(Error::Config { path: path.to_owned(), reason })
         }
     }
-}
-
-/// Whether the texts of all n-grams are of phones that `spec` has.
-fn check_texts(config: &TrainConfig, spec: &GraphSpec) -> Result<()> {
-    config.ngrams().try_for_each(|ngram| phones::check(spec, (config.lexicon.as_deref(), ngram)))
 }
 
 /// Makes sure that the work folder holds results of `config` and the model to start from only, and that it is to go on from them;
@@ -266,9 +261,8 @@ fn digests(config: &TrainConfig) -> Result<String> {
     let line = |path: &Path, bytes: Vec<u8>| format!("{} {:016x}\n", path.display(), digest(bytes));
     let corpus = |corpus: &CorpusConfig| Ok(line(&corpus.source, sets::content(&corpus.source)?));
     let corpora = config.corpora.iter().map(corpus).collect::<Result<String>>()?;
-    let texts = config.ngrams().flat_map(|ngram| &ngram.text);
-    let files = config.lexicon.iter().chain(texts.map(|text| &text.file));
-    let read = |path: &PathBuf| std::fs::read(path).map_err(|source| Error::io("read", path, source));
+    let files = config.lexicon.as_deref().into_iter().chain(config.texts());
+    let read = |path: &Path| std::fs::read(path).map_err(|source| Error::io("read", path, source));
     Ok(corpora + &files.map(|path| Ok(line(path, read(path)?))).collect::<Result<String>>()?)
 }
 

@@ -1,8 +1,9 @@
 //! The phone n-gram of a model: of the training utterances, of texts, or of both in a mixture.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::config::{NgramConfig, TextConfig};
+use super::config::{NgramConfig, TextConfig, TrainConfig};
 use crate::data::sentences::{SentenceOptions, Sentences};
 use crate::graph::GraphSpec;
 use crate::graph::lexicon::Lexicon;
@@ -37,16 +38,17 @@ pub(super) fn ngram(
     })
 }
 
-/// Whether the texts of `config` can be read and have no phone that `spec` lacks: better said at once than after hours.
+/// Whether the texts of all n-grams can be read and have no phone that `spec` lacks: better said at once than after hours.
 ///
 /// # Errors
 /// Those of [`ngram`] that do not depend on training.
-pub(super) fn check(spec: &GraphSpec, (lexicon, config): (Option<&Path>, &NgramConfig)) -> Result<()> {
-    if config.text.is_empty() {
+pub(super) fn check(config: &TrainConfig, spec: &GraphSpec) -> Result<()> {
+    let texts: BTreeSet<&Path> = config.texts().collect();
+    if texts.is_empty() {
         return Ok(());
     }
-    let lexicon = lexicon.map(Lexicon::read).transpose()?;
-    config.text.iter().try_for_each(|text| sequences_of(spec, lexicon.as_ref(), &text.file).map(drop))
+    let lexicon = config.lexicon.as_deref().map(Lexicon::read).transpose()?;
+    texts.into_iter().try_for_each(|text| sequences_of(spec, lexicon.as_ref(), text).map(drop))
 }
 
 /// What is said in the text `file`, as phones.

@@ -44,6 +44,14 @@ pub struct Held {
 }
 
 impl Held {
+    /// Whether what is held can be: better said before a network runs over the development set.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] naming what is out of range.
+    pub fn check(self) -> Result<()> {
+        self.of(SearchSettings::default()).check()
+    }
+
     fn of(self, settings: SearchSettings) -> SearchSettings {
         SearchSettings {
             prior_scale: self.prior_scale.unwrap_or(settings.prior_scale),
@@ -54,8 +62,12 @@ impl Held {
 
     /// The moves that change nothing that is held.
     fn moves(self) -> Vec<Move> {
-        let held = [false, self.prior_scale.is_some(), self.lm_scale.is_some(), false];
-        MOVES.into_iter().zip(held).filter(|(_, held)| !held).map(|(change, _)| change).collect()
+        let spares_held = |change: &Move| {
+            let mut moved = self.of(SearchSettings::default());
+            change(&mut moved, 1.0);
+            moved == self.of(moved)
+        };
+        MOVES.into_iter().filter(spares_held).collect()
     }
 }
 
@@ -190,4 +202,26 @@ pub(super) fn errors_with(
     let pauses = spec.optional().iter().map(|&symbol| spec.symbols().name(symbol).to_owned());
     options.silence.extend(pauses);
     Ok(score(&references, &hypotheses, &options)?.total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_move_changes_what_is_held() {
+        for prior_scale in [None, Some(0.3)] {
+            for lm_scale in [None, Some(2.5)] {
+                let held = Held { prior_scale, lm_scale };
+                let moves = held.moves();
+                let free = [prior_scale, lm_scale].iter().filter(|scale| scale.is_none()).count();
+                assert_eq!(moves.len(), 2 + free, "{held:?}");
+                let start = held.of(SearchSettings::default());
+                let mut moved = start;
+                moves.iter().for_each(|change| change(&mut moved, 0.5));
+                assert_eq!(moved.prior_scale == start.prior_scale, prior_scale.is_some());
+                assert_eq!(moved.lm_scale == start.lm_scale, lm_scale.is_some());
+            }
+        }
+    }
 }

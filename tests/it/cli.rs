@@ -429,8 +429,10 @@ mod settings {
         assert!(phones.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].2 != pair[1].2), "{frames}");
         assert!(phones.len() >= rows(&decode("").stdout).len(), "{frames}");
         assert_ne!(decode("--no-graph --prior-scale 9").stdout, frames);
-        let said = dir.senone("decode --model model a.wav --no-graph --beam 5").misused();
-        assert!(said.contains("cannot be used with"), "{said}");
+        for option in ["--beam 5", "--ngram model/phones.arpa"] {
+            let said = dir.senone(&format!("decode --model model a.wav --no-graph {option}")).misused();
+            assert!(said.contains("cannot be used with"), "{said}");
+        }
     }
 
     #[test]
@@ -456,7 +458,7 @@ mod settings {
             }
             dir.edit(file, from, to);
             let message = dir.senone("train train.toml --work work --output model").refused();
-            assert!(!dir.path("work").exists() && !dir.path("model").exists());
+            assert!(!dir.path("work").exists() && !dir.path("model/bundle.toml").exists());
             message
         };
         let message = refused("train.toml", "seed = 3", "sed = 3");
@@ -567,7 +569,9 @@ mod corpora {
         tune("--prior-scale 0 --lm-scale 0.25").ok();
         let description = std::fs::read_to_string(dir.path("model/bundle.toml")).unwrap();
         assert!(description.contains("\nprior_scale = 0.0\nlm_scale = 0.25\n"), "{description}");
-        assert_eq!(tune("--lm-scale -1").refused(), "LM scale = -1: expected a number of at least 0");
+        // Before any recording is read, and so before the network runs.
+        let wrong = dir.senone("tune model none.tsv --lexicon words.dict --lm-scale -1").refused();
+        assert_eq!(wrong, "LM scale = -1: expected a number of at least 0");
     }
 }
 

@@ -94,7 +94,7 @@ fn phones_that_the_model_lacks_are_named() {
     let refused = dir.senone("train more.tsv --lexicon words.dict --from model --output adapted").refused();
     assert!(refused.starts_with("more.tsv:") && refused.contains("the model \"toy\" lacks phones"), "{refused}");
     assert!(refused.contains("said from here on: AX UW Z; train a new model"), "{refused}");
-    assert!(!dir.path("adapted").exists() && !dir.path("work").exists());
+    assert!(!dir.path("adapted/bundle.toml").exists() && !dir.path("work").exists());
 }
 
 #[test]

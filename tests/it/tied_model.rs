@@ -47,6 +47,13 @@ fn tied_states_go_all_the_way() {
 
     // Sequence training from the model keeps its states; a model without its tree is none.
     dir.write("more.toml", settings_without_passes(&dir, SEQUENCES));
+    // Where parts are links, the files that they lead to are replaced.
+    #[cfg(unix)]
+    for part in ["bundle.toml", "tree.txt"] {
+        dir.write(&format!("elsewhere/{part}"), "old");
+        fs::create_dir_all(dir.path("more-model")).unwrap();
+        std::os::unix::fs::symlink(dir.path("elsewhere").join(part), dir.path("more-model").join(part)).unwrap();
+    }
     dir.senone("train more.toml --work more --output more-model --from model").ok();
     assert_eq!(dir.read("more-model/tree.txt"), tree);
     assert!(phone_error(&dir, "more-model") < 20.0);

@@ -146,7 +146,7 @@ fn one_run_at_a_time_works_in_a_folder() {
     assert_eq!(dir.senone("train train.tsv --lexicon words.dict --work work --output model").refused(), busy);
     first.kill().unwrap();
     first.wait().unwrap();
-    assert!(!dir.path("model").exists() && !dir.path("work/train.toml").exists());
+    assert!(!dir.path("model/bundle.toml").exists() && !dir.path("work/train.toml").exists());
     train().ok();
 }
 
@@ -246,7 +246,7 @@ fn without_room_to_write_a_run_says_so_and_goes_on_later_to_the_same_bytes() {
     assert!(last.starts_with("senone: work/pass-1.safetensors: cannot write: File too large"), "{last}");
     let made = "curves.svg development.tsv features.safetensors gmm.ctm lock log.tsv log.txt settings.txt";
     assert_eq!(dir.list("work").join(" "), made);
-    assert!(!dir.path("model").exists());
+    assert!(!dir.path("model/bundle.toml").exists());
     dir.senone("train train.toml --work work --output model --resume").ok();
     assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
     assert_eq!(rows(&dir, "work").len(), 9);
@@ -287,4 +287,25 @@ fn what_settings_and_transcripts_tell_is_told_before_the_first_stage() {
     let both =
         "train.toml: average_last = 2: expected 1 with ema_decay: the parameters are averaged in one way or the other";
     assert_eq!(dir.senone("train train.toml --work work --output model").refused(), both);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_takes_no_model_is_told_before_training() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = corpus();
+    let refused = |output: &str| dir.senone(&format!("train train.toml --work work --output {output}")).refused();
+    let long = "m".repeat(300);
+    assert!(refused(&long).starts_with(&format!("{long}: cannot create: ")));
+    fs::create_dir(dir.path("locked")).unwrap();
+    let permit = |mode| fs::set_permissions(dir.path("locked"), fs::Permissions::from_mode(mode)).unwrap();
+    permit(0o555);
+    // A superuser writes there all the same.
+    if fs::write(dir.path("locked/probe"), "").is_err() {
+        assert!(refused("locked").starts_with("locked/bundle.toml: cannot write: "));
+        assert!(refused("locked/model").starts_with("locked/model: cannot create: "));
+    }
+    permit(0o755);
+    assert!(!dir.path("work").exists());
 }

@@ -26,7 +26,7 @@ pub struct RecordingArgs {
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
     /// Phone n-gram (ARPA) in place of the model's own
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_graph")]
     ngram: Option<PathBuf>,
     /// Take this channel (1 is the first) instead of mixing all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "posteriors")]

@@ -205,11 +205,11 @@ fn settings_that_are_wrong_are_named() {
         let parsed: Result<TagSettings, String> = crate::settings::parse(&format!("[network]\n{text}"));
         parsed.and_then(|settings| settings.check().map_err(|error| error.to_string())).unwrap_err()
     };
-    assert_eq!(message("embedding = 0"), "embedding = 0: expected a width from 1 to 16384");
-    assert_eq!(message("width = 0"), "width = 0: expected a width from 1 to 16384");
-    assert_eq!(message("dropout = 1.0"), "dropout = 1: expected a share from 0 to 0.95");
-    assert_eq!(message("tdnn = { dilations = [0] }"), "dilations = 0: expected 1 to 30 rows");
-    assert_eq!(message("epochs = 0"), "epochs = 0: expected at least 1");
-    assert_eq!(message("prior_scale = -1.0"), "prior_scale = -1: expected a number, 0 or more");
+    assert_eq!(message("embedding = 0"), "[network] embedding = 0: expected a width from 1 to 16384");
+    assert_eq!(message("width = 0"), "[network] width = 0: expected a width from 1 to 16384");
+    assert_eq!(message("dropout = 1.0"), "[network] dropout = 1: expected a share from 0 to 0.95");
+    assert_eq!(message("tdnn = { dilations = [0] }"), "[network] dilations = 0: expected 1 to 30 rows");
+    assert_eq!(message("epochs = 0"), "[network] epochs = 0: expected at least 1");
+    assert_eq!(message("prior_scale = -1.0"), "[network] prior_scale = -1: expected a number, 0 or more");
     assert!(message("batch = 1").contains("unknown field `batch`"));
 }
