@@ -35,8 +35,8 @@ impl Device {
     }
 
     /// The processor doing what a graphics processor would: slow, but it shows whether that is right.
-    #[doc(hidden)]
-    pub fn plain() -> Self {
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
         Self { candle: Some(candle_core::Device::Cpu) }
     }
 
@@ -49,6 +49,16 @@ impl Device {
             Err(error) => error.to_string(),
         };
         Err(Error::Other(format!("cannot train on {feature}: {reason}, or train on the cpu")))
+    }
+
+    /// Its name, as `--device` takes it.
+    pub fn name(&self) -> &'static str {
+        match self.candle {
+            None => "cpu",
+            Some(candle_core::Device::Cpu) => "plain",
+            Some(candle_core::Device::Cuda(_)) => "cuda",
+            Some(candle_core::Device::Metal(_)) => "metal",
+        }
     }
 
     /// What candle's operations run on, if they compute the gradient.

@@ -42,6 +42,7 @@ pub use work::{Earlier, Work};
 
 use crate::bundle::Bundle;
 use crate::graph::GraphSpec;
+use crate::network::Device;
 use crate::{Error, Result, formats};
 use hybrid::Start;
 
@@ -157,9 +158,9 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
 /// in place of the Gaussian model.
 ///
 /// # Errors
-/// [`Error::Config`] when the work folder belongs to a run with other settings, or to one that is at work, or holds results that
-/// are not to be gone on from; [`Error::Other`] when `start` is of another kind than `config` asks for; whatever makes training
-/// impossible.
+/// [`Error::Config`] when the work folder belongs to a run with other settings or on another device, or to one that is at work, or
+/// holds results that are not to be gone on from; [`Error::Other`] when `start` is of another kind than `config` asks for; whatever
+/// makes training impossible.
 pub fn train(
     config: &TrainConfig,
     start: Option<&Bundle>,
@@ -228,7 +229,8 @@ fn check_symbols((path, spec): (&Path, &GraphSpec), (other, align): (&Path, &Gra
     }
 }
 
-/// Makes sure that the work folder holds results of `config` and the model to start from only, and that it is to go on from them;
+/// Makes sure that the work folder holds results of `config`, the model to start from and the device only, and that it is to go on
+/// from them;
 /// nobody else may work there until the lock is dropped.
 fn claim(
     (config, start): (&TrainConfig, Option<&Bundle>),
@@ -240,12 +242,14 @@ fn claim(
     let mark = work.folder.join("settings.txt");
     let [first, second] = graphs.map(GraphSpec::text);
     let start = start.map(|bundle| format!("start {:016x}\n", start::digest_of(bundle))).unwrap_or_default();
-    let settings = format!("{config:#?}\n{first}\n{second}\n{}{start}", digests(config)?);
+    let device = Some(work.device.name()).filter(|&name| name != Device::cpu().name());
+    let device = device.map(|name| format!("device {name}\n")).unwrap_or_default();
+    let settings = format!("{config:#?}\n{first}\n{second}\n{}{start}{device}", digests(config)?);
     match std::fs::read_to_string(&mark) {
         Ok(found) if found == settings => {}
         Ok(_) => {
-            let reason = "holds a run with other settings, graphs, corpora, lexicon or start: name another work folder, \
-                          or remove this one";
+            let reason = "holds a run with other settings, graphs, corpora, lexicon, start or device: name another work \
+                          folder, or remove this one";
             return Err(Error::Config { path: work.folder.to_owned(), reason: reason.into() });
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -269,4 +273,27 @@ fn digests(config: &TrainConfig) -> Result<String> {
 /// FNV-1a (Fowler, Noll & Vo): the same on every machine.
 fn digest(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_not_gone_on_with_on_another_device() {
+        let settings = "name = 'n'\ndescription = 'd'\ngraph = 'g'\ncorpus = []\nnetwork = { kind = 'mlp' }";
+        let config: TrainConfig = crate::settings::parse(settings).unwrap();
+        let spec = GraphSpec::read(Path::new("tests/data/graphs/small.toml")).unwrap();
+        for (first, other) in [(Device::cpu(), Device::plain()), (Device::plain(), Device::cpu())] {
+            let folder = tempfile::tempdir().unwrap();
+            let claimed = |device: &Device| {
+                let work = Work { folder: folder.path(), earlier: Earlier::Resumed, device };
+                claim((&config, None), [&spec, &spec], (work, &mut |_| {})).map(drop)
+            };
+            claimed(&first).unwrap();
+            claimed(&first).unwrap();
+            let refused = claimed(&other).unwrap_err().to_string();
+            assert!(refused.contains(" or device: name another work folder"), "{refused}");
+        }
+    }
 }

@@ -28,7 +28,7 @@ pub struct Work<'a> {
 pub enum Earlier {
     /// They are an error, so that nobody goes on from them without knowing.
     Refused,
-    /// The run goes on from them, to the very same model as one that was never stopped.
+    /// The run goes on from them; on the CPU to the very same model as one that was never stopped.
     Resumed,
 }
 

@@ -128,8 +128,8 @@ fn a_work_folder_belongs_to_one_run() {
     let nothing = "train.tsv:1: no utterance is listed";
     assert_eq!(run(), nothing);
     assert_eq!(run(), nothing);
-    let message = "work: holds a run with other settings, graphs, corpora, lexicon or start: name another work folder, or \
-        remove this one";
+    let message = "work: holds a run with other settings, graphs, corpora, lexicon, start or device: name another work \
+        folder, or remove this one";
     for (file, from, to) in [
         ("train.toml", "seed = 3", "seed = 4"),
         ("graph.toml", "self_loop = 0.7", "self_loop = 0.6"),

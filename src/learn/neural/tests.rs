@@ -127,7 +127,7 @@ fn any_device_makes_the_same_network() {
 }
 
 #[test]
-fn a_device_learns_with_dropout_and_by_the_statistics_of_whole_batches() {
+fn a_device_learns_with_dropout_and_batch_normalisation() {
     let (data, held_out) = (data(1), data(2));
     let config = TrainerConfig { epochs: 12, ..config() };
     let mut trainer = Trainer::new(network(), config, 9).unwrap().on(&Device::plain());
