@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use crate::Result;
 
-/// Parts that the work on a batch or a whole set is cut into, and summed in their order: but for what is done with each utterance by
-/// itself, more threads than this are of no use.
+/// Parts that the work on a batch or a whole set is cut into, and summed in their order. More threads than this help only where
+/// each utterance is worked on by itself.
 pub(crate) const SHARDS: usize = 4;
 
 /// The values of `results`, in their order; of several errors the first in that order, where rayon's own `collect` gives any.

@@ -49,7 +49,8 @@ pub(super) fn batches(
     batches
 }
 
-/// Deals a batch out to so many shards, or as many as can have something: each example goes to the one with the fewest frames so far.
+/// Deals a batch out to so many shards, or as many as can have something: each example goes to the one with the fewest frames so
+/// far.
 pub(super) fn deal(batch: &[usize], shards: usize, frames: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
     let mut parts: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); shards.min(batch.len())];
     for &index in batch {
