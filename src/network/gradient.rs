@@ -24,8 +24,8 @@ pub trait Loss {
 
 impl Network {
     /// The gradient of `loss` by every parameter, in the order of [`Network::parts`], over `utterances` `[T x D]` each.
-    /// Hidden values are dropped as `dropout` draws them. Batch normalisation is by these utterances; what a running statistic
-    /// is above theirs stands in the place of its gradient, for [`Network::settle`]. Runs on the calling thread, or on the network's
+    /// Hidden values are dropped as `dropout` draws them. Batch normalisation is by these utterances; what a running statistic is
+    /// above theirs stands in the place of its gradient, for [`Network::settle`]. Runs on the calling thread, or on the network's
     /// [`Device`](super::Device), which gives the same up to rounding. Features that are not finite make scores and gradient so.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Network {
         by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         match self.device.candle().filter(|_| rows.segments.rows() > 0) {
-            Some(device) => self.differentiated_on(device, rows, (loss, dropout)),
+            Some(device) => self.differentiated_on(device, rows, (loss, dropout), by_frames),
             None => self.differentiated_by_kernels(rows, (loss, dropout), by_frames),
         }
     }
@@ -77,9 +77,10 @@ impl Network {
         device: &candle_core::Device,
         rows: Rows,
         (loss, dropout): (&mut impl Loss, Option<&Random>),
+        by_frames: InputGradient,
     ) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let network = self.parameters.with(|values| Plain::new(&self.plan, values, device))?.map_err(refused)?;
-        let tape = network.forward(&rows, dropout).map_err(refused)?;
+        let tape = network.forward(&rows, (dropout, by_frames)).map_err(refused)?;
         let gradient = self.by_scores(loss, tape.scores().map_err(refused)?)?;
         network.backward(tape, &gradient).map_err(refused)
     }
@@ -151,7 +152,7 @@ impl Network {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::network::init::Spec;
     use crate::network::{
@@ -160,9 +161,9 @@ mod tests {
 
     /// L = sum_i c_i x_i with c drawn anew from the same seed.
     #[derive(Default)]
-    struct Linear {
-        loss: f64,
-        scores: Vec<f32>,
+    pub(in crate::network) struct Linear {
+        pub(in crate::network) value: f64,
+        pub(in crate::network) scores: Vec<f32>,
     }
 
     impl Loss for Linear {
@@ -171,14 +172,14 @@ mod tests {
             self.scores = scores.as_slice().to_vec();
             for value in scores.as_mut_slice() {
                 let c = random.normal();
-                self.loss += f64::from(*value) * f64::from(c);
+                self.value += f64::from(*value) * f64::from(c);
                 *value = c;
             }
             Ok(())
         }
     }
 
-    fn configs(dropout: f32) -> Vec<NetworkConfig> {
+    pub(in crate::network) fn configs(dropout: f32) -> Vec<NetworkConfig> {
         let tdnn = TdnnConfig {
             input_width: 7,
             width: 8,
@@ -219,7 +220,7 @@ mod tests {
         matches!(config, NetworkConfig::Tdnn(tdnn) if tdnn.normalisation == HiddenNorm::Batch)
     }
 
-    fn network(config: &NetworkConfig) -> Network {
+    pub(in crate::network) fn network(config: &NetworkConfig) -> Network {
         let mut network = Network::new(config, (4, 6), &Random::new(1)).unwrap();
         // First biases are zeros; these are not.
         let mut random = Random::new(2);
@@ -229,7 +230,7 @@ mod tests {
         network
     }
 
-    fn utterances() -> Vec<Matrix> {
+    pub(in crate::network) fn utterances() -> Vec<Matrix> {
         let mut random = Random::new(3);
         let mut draw = |rows: usize| (0..rows * 4).map(|_| random.normal()).collect();
         [17, 1, 8, 0].map(|rows| Matrix::from_vec(rows, 4, draw(rows)).unwrap()).into()
@@ -267,11 +268,11 @@ mod tests {
                     continue;
                 }
                 check_slopes(&format!("{} {dropout} {name}", config.kind()), &gradient[tensor], |index, by| {
-                    let (mut values, mut criterion) = (start.clone(), Linear::default());
+                    let (mut values, mut loss) = (start.clone(), Linear::default());
                     values[tensor][index] += by;
                     network.set(&values).unwrap();
-                    network.gradient(&utterances, &mut criterion, Some(&random)).unwrap();
-                    criterion.loss
+                    network.gradient(&utterances, &mut loss, Some(&random)).unwrap();
+                    loss.value
                 });
             }
         }
@@ -283,9 +284,8 @@ mod tests {
             [0.0, 0.3].into_iter().flat_map(|rate| configs(rate).into_iter().map(move |c| (rate, c)))
         {
             let (network, utterances, random) = (network(&config), utterances(), Random::new(4));
-            let mut criterion = Linear::default();
-            let (gradient, by_frames) =
-                network.gradient_with_inputs(&utterances, &mut criterion, Some(&random)).unwrap();
+            let mut loss = Linear::default();
+            let (gradient, by_frames) = network.gradient_with_inputs(&utterances, &mut loss, Some(&random)).unwrap();
             assert_eq!(gradient, network.gradient(&utterances, &mut Linear::default(), Some(&random)).unwrap());
             assert_eq!(by_frames.len(), utterances.len());
             for (place, by_frames) in by_frames.iter().enumerate() {
@@ -294,10 +294,10 @@ mod tests {
                     continue;
                 }
                 check_slopes(&format!("{} {dropout} {place}", config.kind()), by_frames.as_slice(), |index, by| {
-                    let (mut changed, mut criterion) = (utterances.clone(), Linear::default());
+                    let (mut changed, mut loss) = (utterances.clone(), Linear::default());
                     changed[place].as_mut_slice()[index] += by;
-                    network.gradient(&changed, &mut criterion, Some(&random)).unwrap();
-                    criterion.loss
+                    network.gradient(&changed, &mut loss, Some(&random)).unwrap();
+                    loss.value
                 });
             }
         }
@@ -350,18 +350,19 @@ mod tests {
     fn training_and_decoding_score_alike() {
         for config in configs(0.4).into_iter().filter(|config| !by_batches(config)) {
             let (network, utterances) = (network(&config), utterances());
-            let mut criterion = Linear::default();
-            network.gradient(&utterances[..1], &mut criterion, None).unwrap();
-            super::super::kernels::log_softmax(&mut criterion.scores, 6);
+            let mut loss = Linear::default();
+            network.gradient(&utterances[..1], &mut loss, None).unwrap();
+            super::super::kernels::log_softmax(&mut loss.scores, 6);
             let decoded = network.log_posteriors(&utterances[0]).unwrap().0;
-            assert!(decoded.as_slice().iter().zip(&criterion.scores).all(|(a, b)| (a - b).abs() < 1e-5));
+            assert!(decoded.as_slice().iter().zip(&loss.scores).all(|(a, b)| (a - b).abs() < 1e-5));
         }
     }
 
-    /// Compares values with those expected, relative to the largest of these.
-    fn assert_near(name: &str, found: &[f32], expected: &[f32]) {
+    /// Compares values with those expected, relative to the largest of these, or to 0.1: where gradients cancel
+    /// out, rounding is not small beside them.
+    pub(in crate::network) fn assert_near(name: &str, found: &[f32], expected: &[f32]) {
         assert_eq!(found.len(), expected.len(), "{name}");
-        let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
+        let largest = expected.iter().fold(0.1f32, |most, value| most.max(value.abs()));
         let near = expected.iter().zip(found).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
         assert!(near, "{name}: {expected:?} {found:?}");
     }
@@ -375,9 +376,9 @@ mod tests {
             let one_row = matches!(utterances, [frames] if frames.rows() == 1);
             for config in configs(dropout).iter().filter(|config| !(one_row && by_batches(config))) {
                 let differentiate = |network: &Network| {
-                    let (mut criterion, random) = (Linear::default(), Random::new(4));
-                    let found = network.gradient_with_inputs(utterances, &mut criterion, Some(&random)).unwrap();
-                    (criterion.scores, found)
+                    let (mut loss, random) = (Linear::default(), Random::new(4));
+                    let found = network.gradient_with_inputs(utterances, &mut loss, Some(&random)).unwrap();
+                    (loss.scores, found)
                 };
                 let network = network(config);
                 let (expected, (by_parameters, by_frames)) = differentiate(&network);
@@ -396,13 +397,28 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_wants_of_the_frames_is_not_given() {
+        for (config, device) in
+            configs(0.0).iter().flat_map(|config| [Device::cpu(), Device::plain()].map(|device| (config, device)))
+        {
+            let (network, utterances) = (network(config).on(&device), utterances());
+            let (rows, mut loss) = (network.laid_out(&utterances).unwrap(), Linear::default());
+            let (gradient, by_frames) =
+                network.differentiated(rows, (&mut loss, None), InputGradient::Unwanted).unwrap();
+            assert!(by_frames.is_empty());
+            let wanted = network.gradient_with_inputs(&utterances, &mut Linear::default(), None).unwrap();
+            assert_eq!(gradient, wanted.0, "{config:?}");
+        }
+    }
+
+    #[test]
     fn what_is_not_finite_shows_in_plain_operations_too() {
         for config in configs(0.0) {
             let mut utterances = utterances();
             utterances[0].row_mut(9)[2] = f32::NAN;
-            let (network, mut criterion) = (network(&config).on(&Device::plain()), Linear::default());
-            let gradient = network.gradient(&utterances, &mut criterion, None).unwrap();
-            assert!(criterion.loss.is_nan() && gradient.iter().flatten().any(|value| value.is_nan()), "{config:?}");
+            let (network, mut loss) = (network(&config).on(&Device::plain()), Linear::default());
+            let gradient = network.gradient(&utterances, &mut loss, None).unwrap();
+            assert!(loss.value.is_nan() && gradient.iter().flatten().any(|value| value.is_nan()), "{config:?}");
         }
     }
 

@@ -23,6 +23,8 @@ mod mlp;
 mod normalise;
 mod operation;
 pub mod optimiser;
+#[cfg(test)]
+mod oracle;
 mod params;
 mod plain;
 mod plan;
@@ -179,8 +181,8 @@ impl Network {
         self.parameters.set(values)
     }
 
-    /// Moves the running statistics among `values`, all parameters in the order of [`Network::parts`], by what the sum of gradients
-    /// says of them, and takes that out of it: what stays empty there is nothing for an optimiser to move by.
+    /// Moves the running statistics among `values`, all parameters in the order of [`Network::parts`], by what the sum of
+    /// gradients says of them, and takes that out of it: what stays empty there is nothing for an optimiser to move by.
     ///
     /// ```text
     /// s = s - 0.03 d      d, from each gradient: the running statistic less the one observed

@@ -133,15 +133,6 @@ impl<'a> Forward<'a> {
     }
 }
 
-impl Plain<'_> {
-    /// What `mask` multiplies the rows of `cols` values by.
-    pub(super) fn mask(&self, mask: &Mask, (layout, cols): (&Layout, usize)) -> Result<Tensor> {
-        let mut values = vec![1.0; layout.segments().rows() * cols];
-        mask.apply(&mut values);
-        layout.upload(&values, self.device)
-    }
-}
-
 fn deviation(variance: &Tensor) -> Result<Tensor> {
     (variance + f64::from(RENORM_FLOOR))?.sqrt()
 }

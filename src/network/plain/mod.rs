@@ -14,7 +14,7 @@ use candle_core::{Device, Result, Tensor, Var};
 
 use super::init::Spec;
 use super::kernels::Mask;
-use super::layers::{Layer, Rows};
+use super::layers::{InputGradient, Layer, Rows};
 use super::plan::Plan;
 use crate::random::Random;
 use feedforward::Forward;
@@ -45,7 +45,8 @@ pub(super) struct Tape {
 
 /// What a layer's backward needs of its forward.
 struct Saved {
-    x: Var,
+    /// A variable where the gradient by it is wanted.
+    x: Tensor,
     /// What candle makes of x: the layer's output, or what a recurrent layer reads.
     y: Tensor,
     /// Place of each running statistic, and what it is above the one observed.
@@ -65,23 +66,36 @@ impl<'a> Plain<'a> {
     }
 
     /// The scores of whole utterances, which have a row at least. With `dropout`, hidden values are dropped: the same as by the
-    /// kernels.
-    pub(super) fn forward(&self, frames: &Rows, dropout: Option<&Random>) -> Result<Tape> {
+    /// kernels. The backward will give the gradient `by_frames`, if it is wanted.
+    pub(super) fn forward(
+        &self,
+        frames: &Rows,
+        (dropout, by_frames): (Option<&Random>, InputGradient),
+    ) -> Result<Tape> {
         let layout = Layout::new(&frames.segments, self.plan.subsampling());
         let values = layout.upload(&frames.values, self.device)?;
         let mut tape = Tape { frames: layout.clone(), scores: Placed { values, layout }, saved: Vec::new() };
         for (index, layer) in self.plan.layers().iter().enumerate() {
             let mask = self.plan.mask(index, dropout);
-            let (y, saved) = self.layer(layer, &tape.scores, mask.as_ref())?;
+            let by_x = if index == 0 { by_frames } else { InputGradient::Wanted };
+            let (y, saved) = self.layer(layer, (&tape.scores, by_x), mask.as_ref())?;
             tape.scores = y;
             tape.saved.push(saved);
         }
         Ok(tape)
     }
 
-    fn layer(&self, layer: &Layer, x: &Placed, mask: Option<&Mask>) -> Result<(Placed, Saved)> {
+    fn layer(
+        &self,
+        layer: &Layer,
+        (x, by_x): (&Placed, InputGradient),
+        mask: Option<&Mask>,
+    ) -> Result<(Placed, Saved)> {
         let layout = x.layout.after(layer.splice());
-        let x = Var::from_tensor(&x.values)?;
+        let x = match by_x {
+            InputGradient::Wanted => Var::from_tensor(&x.values)?.into_inner(),
+            InputGradient::Unwanted => x.values.clone(),
+        };
         if let Layer::Recurrent(recurrent) = layer {
             let seen = layout::spliced(&x, 0, layer.splice())?;
             let (values, unrolled) = self.read(recurrent, (&seen.detach(), &layout), mask)?;
@@ -94,22 +108,25 @@ impl<'a> Plain<'a> {
         Ok((Placed { values: y.detach(), layout }, saved))
     }
 
-    /// The gradient by every parameter, in the order of the specs, and that by the padded frames, from that by the scores.
+    /// The gradient by every parameter, in the order of the specs, and that by the padded frames, empty if it was not wanted, from
+    /// that by the scores.
     pub(super) fn backward(&self, tape: Tape, gradient: &[f32]) -> Result<(Vec<Vec<f32>>, Vec<f32>)> {
         let mut found: Found = vec![None; self.parameters.len()];
-        let mut gradient = tape.scores.layout.upload(gradient, self.device)?;
+        let mut gradient = Some(tape.scores.layout.upload(gradient, self.device)?);
         for (layer, saved) in self.plan.layers().iter().zip(tape.saved).rev() {
+            let mut by_y = required(gradient)?;
             if let (Layer::Recurrent(recurrent), Some(unrolled)) = (layer, &saved.recurrent) {
-                gradient = self.read_back(recurrent, (unrolled, &gradient), &mut found)?;
+                by_y = self.read_back(recurrent, (unrolled, &by_y), &mut found)?;
             }
-            gradient = self.pull_back(saved, &gradient, &mut found)?;
+            gradient = self.pull_back(saved, &by_y, &mut found)?;
         }
         let by_parameters = found.into_iter().map(|found| required(found)?.flatten_all()?.to_vec1());
-        Ok((by_parameters.collect::<Result<_>>()?, tape.frames.download(&gradient)?))
+        let by_frames = gradient.map_or(Ok(Vec::new()), |gradient| tape.frames.download(&gradient));
+        Ok((by_parameters.collect::<Result<_>>()?, by_frames?))
     }
 
-    /// The gradient by x from that by y, as candle finds it; those by parameters are kept.
-    fn pull_back(&self, saved: Saved, gradient: &Tensor, found: &mut Found) -> Result<Tensor> {
+    /// The gradient by x, where that is a variable, from that by y, as candle finds it; those by parameters are kept.
+    fn pull_back(&self, saved: Saved, gradient: &Tensor, found: &mut Found) -> Result<Option<Tensor>> {
         let mut gradients = (&saved.y * gradient)?.sum_all()?.backward()?;
         for (found, parameter) in found.iter_mut().zip(&self.parameters) {
             if let Some(gradient) = gradients.remove(parameter) {
@@ -119,7 +136,14 @@ impl<'a> Plain<'a> {
         for (place, above) in saved.statistics {
             found[place] = Some(above);
         }
-        required(gradients.remove(&saved.x))
+        Ok(gradients.remove(&saved.x))
+    }
+
+    /// What `mask` multiplies the rows of `cols` values by.
+    fn mask(&self, mask: &Mask, (layout, cols): (&Layout, usize)) -> Result<Tensor> {
+        let mut values = vec![1.0; layout.segments().rows() * cols];
+        mask.apply(&mut values);
+        layout.upload(&values, self.device)
     }
 }
 
