@@ -11,6 +11,7 @@ root=$(cd "$recipe/../.." && pwd)
 
 : "${SENONE_DATA:?set SENONE_DATA to the folder with the corpora, see $recipe/README.md}"
 commit=$(git -C "$root" describe --always --dirty --exclude '*')
+case $commit in *-dirty) echo "commit what was changed first: a row is noted with the commit that made it" >&2; exit 1 ;; esac
 WORK=${WORK:-$root/target/ablation}/$commit
 THREADS=${THREADS:-2}
 [ -n "${SENONE:-}" ] || cargo build --release --manifest-path "$root/Cargo.toml"
@@ -104,7 +105,7 @@ gaussian() {
 ngram() {
   local phones=$WORK/phones.txt
   awk 'NR == FNR { held[$1]; next } ($1 in held) { next } $1 != last { if (last != "") print line; line = ""; last = $1 }
-       { line = line $5 " " } END { print line }' "$WORK/tdnn/stages/development.tsv" "$WORK/tdnn/stages/gmm.ctm" > "$phones"
+       { line = line $5 " " } END { print line }' "$WORK/tdnn/stages/development.tsv" "$WORK/tdnn/stages/pass-1.ctm" > "$phones"
   run ngram estimate "$phones" --order "$1" --output "$WORK/order-$1.arpa"
 }
 
@@ -133,7 +134,7 @@ row() {
 }
 
 for name in "${@:-"${all[@]}"}"; do
-  [[ " ${all[*]} " == *" $name "* ]] || { echo "$name: no such row, expected some of: ${all[*]}" >&2; exit 2; }
+  printf '%s\n' "${all[@]}" | grep -qxF -e "$name" || { echo "$name: no such row, expected some of: ${all[*]}" >&2; exit 2; }
 done
 for name in "${@:-"${all[@]}"}"; do
   if [ $# -eq 0 ] && cut -f 2,4 "$RESULTS" 2> /dev/null | grep -qxF "$commit"$'\t'"$name"; then continue; fi
