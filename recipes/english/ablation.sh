@@ -105,7 +105,7 @@ gaussian() {
 ngram() {
   local phones=$WORK/phones.txt
   awk 'NR == FNR { held[$1]; next } ($1 in held) { next } $1 != last { if (last != "") print line; line = ""; last = $1 }
-       { line = line $5 " " } END { print line }' "$WORK/tdnn/stages/development.tsv" "$WORK/tdnn/stages/pass-1.ctm" > "$phones"
+       { line = line $5 " " } END { print line }' "$WORK/tdnn/stages/development.tsv" "$WORK/tdnn/stages/gmm.ctm" > "$phones"
   run ngram estimate "$phones" --order "$1" --output "$WORK/order-$1.arpa"
 }
 
