@@ -45,7 +45,7 @@ pub(super) struct Tape {
 
 /// What a layer's backward needs of its forward.
 struct Saved {
-    /// A variable where the gradient by it is wanted.
+    /// A variable where the gradient by it is wanted; else candle goes back no further than the first product.
     x: Tensor,
     /// What candle makes of x: the layer's output, or what a recurrent layer reads.
     y: Tensor,
