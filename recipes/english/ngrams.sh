@@ -32,7 +32,7 @@ for order in 5 6; do
 done
 estimate words.txt --lexicon "$SENONE_DATA/lexicon-en/cmudict.dict" --pause SIL --order 6 --output words.arpa
 "$SENONE" ngram mix order-6.arpa words.arpa --shares 0.7,0.3 --output mixed.arpa
-for histories in 20000 40000; do prune order-5 "$histories"; done
+for histories in 20000 30000 40000; do prune order-5 "$histories"; done
 prune order-6 40000
 prune mixed 40000
-"$SENONE" ngram score order-5{,-40000,-20000}.arpa order-6{,-40000}.arpa mixed{,-40000}.arpa --text development.txt
+"$SENONE" ngram score order-5{,-40000,-30000,-20000}.arpa order-6{,-40000}.arpa mixed{,-40000}.arpa --text development.txt
