@@ -268,6 +268,19 @@ fn losses_that_are_no_numbers_skip_a_batch_or_stop_and_name_their_utterances() {
 }
 
 #[test]
+fn parameters_that_no_model_holds_end_the_training() {
+    let data = data(1);
+    for (learning_rate, average_last) in [(1e30, 1), (1e8, 1), (1e30, 2)] {
+        // One batch: no later loss tells.
+        let config = TrainerConfig { learning_rate, average_last, batch_frames: 1_000_000, ..config() };
+        let found = Trainer::new(network(), config, 9).unwrap().epoch(&examples(&data), &[]);
+        let told = found.unwrap_err().to_string();
+        assert!(told.starts_with("training diverged in epoch 1: loss "), "{told}");
+        assert!(told.contains("a parameter is too large for a model; lower the learning rate"), "{told}");
+    }
+}
+
+#[test]
 fn frames_without_a_number_stop_where_that_is_asked() {
     let mut data = data(1);
     data[7].1.row_mut(0)[1] = f32::NAN;
