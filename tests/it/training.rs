@@ -160,7 +160,7 @@ fn a_checkpoint_of_other_settings_or_a_broken_one_is_named() {
     let refused = || dir.senone("train first.toml --work work --output model --resume").run().stderr;
     for (bytes, reason) in [
         (fs::read(dir.path("toy/pass-1.safetensors")).unwrap(), "the checkpoint is of a run with other settings: "),
-        (b"no such thing".to_vec(), "the checkpoint is broken: "),
+        (b"no such thing".to_vec(), "the checkpoint is broken ("),
     ] {
         dir.write("work/pass-1.safetensors", bytes);
         let said = refused();
