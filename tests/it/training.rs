@@ -270,6 +270,18 @@ fn what_settings_and_transcripts_tell_is_told_before_the_first_stage() {
     assert!(ran.status == 1 && ran.stderr.ends_with(&format!("senone: {lost}\n")), "{}", ran.stderr);
     assert!(!ran.stderr.contains("reading"), "{}", ran.stderr);
     fs::remove_dir_all(dir.path("work")).unwrap();
+    // Of unknown words only, nothing can be learnt either.
+    let known = dir.read("words.dict");
+    dir.write("words.dict", "else M AA\n");
+    let ran = train().run();
+    assert!(
+        ran.status == 1 && ran.stderr.contains("senone: no word of the training utterances is in the lexicon: give"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("reading"), "{}", ran.stderr);
+    dir.write("words.dict", known);
+    fs::remove_dir_all(dir.path("work")).unwrap();
     // What only the last stages would meet.
     dir.edit("train.toml", "patience = 2\n", "");
     dir.edit("train.toml", "order = 2\n", "order = 2\ntext = [{ file = \"said.txt\", share = 0.5 }]\n");
