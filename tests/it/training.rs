@@ -132,6 +132,18 @@ fn killed_in_the_middle_of_epochs_a_run_ends_with_the_same_bytes() {
 }
 
 #[test]
+fn a_run_that_diverges_leaves_the_model_that_is_there() {
+    let dir = corpus();
+    dir.copy(&TOY.path("model"), "model");
+    let pass = "[[pass]]\nepochs = 1\nbatch_frames = 1000000\nlearning_rate = 1e30\n[ngram]\norder = 2\n";
+    dir.write("train.toml", dir.read("train.toml").split_once("[[pass]]").unwrap().0.to_owned() + pass);
+    let ran = dir.senone("train train.toml --work work --output model").run();
+    assert!(ran.status == 1 && ran.stderr.contains("senone: training diverged in epoch 1: loss "), "{}", ran.stderr);
+    assert!(!dir.path("work/pass-1.safetensors").exists());
+    assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
+}
+
+#[test]
 fn one_run_at_a_time_works_in_a_folder() {
     let dir = corpus();
     let train = || dir.senone("train train.toml --work work --output model --resume");
