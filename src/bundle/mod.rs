@@ -137,7 +137,7 @@ impl Bundle {
     /// [`Error::Io`] naming the file.
     pub fn save(&self, path: &Path) -> Result<()> {
         std::fs::create_dir_all(path).map_err(|source| Error::io("create", path, source))?;
-        let stage = |part: &str, bytes: &[u8]| formats::atomic::stage(&path.join(part), |file| file.write_all(bytes));
+        let stage = |part: &str, bytes: &[u8]| stage(&path.join(part), bytes);
         let graph = stage(GRAPH, self.graph.text().as_bytes())?;
         let tree = match self.graph.units() {
             Units::Monophone => None,
@@ -164,14 +164,15 @@ impl Bundle {
         formats::atomic::write(&path.join(DESCRIPTION), |file| file.write_all(text.as_bytes()))
     }
 
-    /// Writes only what tuning may change: the n-gram, then settings and scores.
+    /// Writes only the n-gram with the settings and scores that go with it, as [`Bundle::save`] does.
     ///
     /// # Errors
     /// [`Error::Io`] naming the file.
     pub fn save_search(&self, path: &Path) -> Result<()> {
-        let arpa = self.ngram.to_arpa();
-        formats::atomic::write(&path.join(NGRAM), |file| file.write_all(arpa.as_bytes()))?;
-        self.save_description(path)
+        let ngram = stage(&path.join(NGRAM), self.ngram.to_arpa().as_bytes())?;
+        let description = stage(&path.join(DESCRIPTION), self.description.to_toml()?.as_bytes())?;
+        description.vacate()?;
+        [ngram, description].into_iter().try_for_each(Staged::commit)
     }
 
     /// The model with the n-gram of the ARPA file `path` in place of its own.
@@ -187,6 +188,11 @@ impl Bundle {
     pub fn timing(&self) -> FrameTiming {
         self.description.features.timing(self.network.subsampling() as u32)
     }
+}
+
+/// Writes a part beside its place.
+fn stage(path: &Path, bytes: &[u8]) -> Result<Staged> {
+    formats::atomic::stage(path, |file| file.write_all(bytes))
 }
 
 /// Opens `model`, or the built-in English model when none is named.
@@ -205,6 +211,30 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn the_n_gram_is_replaced_with_its_settings_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bundle = Bundle::builtin().unwrap();
+        bundle.save(folder.path()).unwrap();
+        let parts = || [NGRAM, DESCRIPTION].map(|part| fs::read_to_string(folder.path().join(part)).unwrap());
+        let before = parts();
+        bundle.ngram = bundle.ngram.pruned(1);
+        bundle.description.search.lm_scale = 0.75;
+        // Settings that lead where nothing can be written.
+        let place = folder.path().join(DESCRIPTION);
+        fs::rename(&place, folder.path().join("aside")).unwrap();
+        fs::create_dir(&place).unwrap();
+        assert!(bundle.save_search(folder.path()).is_err());
+        assert_eq!(fs::read_to_string(folder.path().join(NGRAM)).unwrap(), before[0]);
+        fs::remove_dir(&place).unwrap();
+        fs::rename(folder.path().join("aside"), &place).unwrap();
+        assert_eq!(parts(), before);
+        bundle.save_search(folder.path()).unwrap();
+        let after = parts();
+        assert!(after[0] == bundle.ngram.to_arpa() && after[0] != before[0] && after[1].contains("lm_scale = 0.75"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5 - usize::from(!folder.path().join(TREE).exists()));
+    }
 
     #[test]
     fn a_model_is_replaced_through_links_and_loses_the_tree_that_it_has_no_more() {

@@ -49,7 +49,11 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     };
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     let (bundle, set) = development(bundle, &args.corpus, lexicon.as_ref())?;
-    tuned(bundle, &set, held)?.save_search(&args.model)?;
+    let tuned = tuned(bundle, &set, held)?;
+    match args.ngram {
+        Some(_) => tuned.save_search(&args.model)?,
+        None => tuned.save_description(&args.model)?,
+    }
     say(format_args!("{}: written", args.model.display()));
     Ok(Outcome::Complete)
 }

@@ -13,6 +13,8 @@ use crate::timing::FrameTiming;
 
 /// Longest analysis frame accepted, in samples.
 const MAX_LENGTH_SAMPLES: usize = 1 << 17;
+/// Longest analysis frame accepted, in milliseconds.
+const MAX_LENGTH_MS: f32 = 1000.0;
 /// Most mel bands accepted.
 const MAX_MEL_BINS: usize = 1024;
 /// Longest sliding window accepted, in frames (almost three hours at 10 ms).
@@ -62,7 +64,7 @@ pub enum Normalisation {
     Sliding {
         /// Most frames in the window, the current one included; at least 1.
         window_frames: usize,
-        /// How many frames the global mean counts for.
+        /// How many frames the global mean counts for, 0 to 1000000.
         prior_frames: usize,
     },
     /// Mean and deviation of the utterance itself. Cannot stream.
@@ -82,7 +84,7 @@ pub struct FeatureConfig {
     pub sample_rate_hz: u32,
     /// From one frame to the next, in milliseconds; cut down to whole samples.
     pub shift_ms: f32,
-    /// Length of a frame, in milliseconds; cut down to whole samples.
+    /// Length of a frame, in milliseconds, at most 1000; cut down to whole samples.
     pub length_ms: f32,
     /// True: only frames that lie within the audio, `1 + (samples - length) / shift` of them, frame `t` beginning at sample
     /// `t * shift`. False: `(samples + shift / 2) / shift` frames, frame `t` centred on sample `t * shift + shift / 2`, the
@@ -168,9 +170,10 @@ impl FeatureConfig {
         self.check_mel()?;
         self.check_cepstra()?;
         require(self.deltas <= 2, "deltas", self.deltas, "0, 1 or 2")?;
-        if let Normalisation::Sliding { window_frames, .. } = self.normalisation {
+        if let Normalisation::Sliding { window_frames, prior_frames } = self.normalisation {
             let allowed = (1..=MAX_WINDOW_FRAMES).contains(&window_frames);
             require(allowed, "window_frames", window_frames, "1 to 1000000 frames")?;
+            require(prior_frames <= MAX_WINDOW_FRAMES, "prior_frames", prior_frames, "0 to 1000000 frames")?;
         }
         Ok(())
     }
@@ -184,6 +187,7 @@ impl FeatureConfig {
         let length = self.length_ms;
         require(length.is_finite() && self.length_samples() >= 2, "length_ms", length, "at least two samples")?;
         require(self.length_samples() <= MAX_LENGTH_SAMPLES, "length_ms", length, "at most 131072 samples")?;
+        require(length <= MAX_LENGTH_MS, "length_ms", length, "at most 1000 ms")?;
         let even = self.fft_samples().is_multiple_of(2);
         require(even, "length_ms", length, "an even number of samples when round_to_power_of_two is false")
     }
@@ -321,6 +325,7 @@ mod tests {
         assert!(refused(|c| c.shift_ms = f32::INFINITY).starts_with("shift_ms = inf:"));
         assert!(refused(|c| c.length_ms = f32::NAN).starts_with("length_ms = NaN:"));
         assert!(refused(|c| c.length_ms = 1e30).starts_with("length_ms"));
+        assert_eq!(refused(|c| c.length_ms = 8000.0), "length_ms = 8000: expected at most 1000 ms");
         assert!(refused(|c| c.sample_rate_hz = 0).starts_with("sample_rate_hz = 0:"));
         assert!(refused(|c| c.high_hz = 9000.0).starts_with("high_hz = 9000:"));
         assert!(refused(|c| c.high_hz = f32::NAN).starts_with("high_hz = NaN:"));
@@ -333,6 +338,9 @@ mod tests {
         assert!(refused(|c| (c.length_ms, c.round_to_power_of_two) = (25.07, false)).starts_with("length_ms"));
         let sliding = Normalisation::Sliding { window_frames: 0, prior_frames: 1 };
         assert!(refused(|c| c.normalisation = sliding).starts_with("window_frames = 0:"));
+        let sliding = Normalisation::Sliding { window_frames: 1, prior_frames: 99_999_999_999 };
+        let prior = refused(|c| c.normalisation = sliding);
+        assert_eq!(prior, "prior_frames = 99999999999: expected 0 to 1000000 frames");
     }
 
     #[test]

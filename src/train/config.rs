@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::transcripts::{Words, are_known};
+use super::transcripts::{Words, are_known, is_one_known};
 use crate::emission::HybridScales;
 use crate::error::{in_table, require};
 use crate::features::{FeatureConfig, Normalisation};
@@ -315,6 +315,8 @@ impl TrainConfig {
         self.ngram.iter().try_for_each(NgramConfig::check)?;
         at_least_one("number of [[corpus]] tables", self.corpora.len())?;
         self.corpora.iter().try_for_each(CorpusConfig::check)?;
+        let teaches = self.corpora.iter().any(|corpus| corpus.role == CorpusUse::Training);
+        require(teaches, "use", "development in all [[corpus]] tables", "training in one at least, to learn from")?;
         self.check_filler()?;
         self.check_learner()?;
         if self.has_development() { Ok(()) } else { self.check_patience(std::iter::empty()) }
@@ -341,6 +343,19 @@ impl TrainConfig {
                 Err(impatient(training))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Whether one of the `training` transcripts has a word that is known: of others nothing can be learnt.
+    ///
+    /// # Errors
+    /// [`Error::Other`] saying so.
+    pub(super) fn check_known<'a>(&self, mut training: impl Iterator<Item = &'a Words>) -> Result<()> {
+        match training.any(|words| is_one_known(words, self.filler.as_deref())) {
+            true => Ok(()),
+            false => Err(Error::Other(
+                "no word of the training utterances is in the lexicon: give one of their language and spelling".into(),
+            )),
         }
     }
 
@@ -461,7 +476,10 @@ network = { kind = "mlp" }
         let none = "filler = f: expected none without a lexicon: then every token is a phone";
         assert_eq!(wrong("lexicon = \"l\"\n", "").unwrap_err(), none);
         let corpus = |more: &str| wrong("source = \"m\"", &format!("source = \"m\", {more}"));
-        assert!(corpus("development_utterances = 2").is_ok() && corpus("use = \"development\"").is_ok());
+        assert!(corpus("development_utterances = 2").is_ok());
+        assert!(corpus("use = \"development\" }, { source = \"n\"").is_ok());
+        let nothing = "use = development in all [[corpus]] tables: expected training in one at least, to learn from";
+        assert_eq!(corpus("use = \"development\"").unwrap_err(), nothing);
         let both = corpus("development_utterances = 2, development_speakers = 1").unwrap_err();
         assert_eq!(
             both,

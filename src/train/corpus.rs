@@ -75,7 +75,7 @@ impl Corpus {
     /// The development utterances are listed in `work/development.tsv`.
     ///
     /// # Errors
-    /// When a corpus or the lexicon cannot be read, nothing is left to learn from, or nothing to stop by what is to stop early.
+    /// When a corpus or the lexicon cannot be read, nothing is left to learn from, no word known, or nothing to stop by what is to stop early.
     pub fn load(
         config: &TrainConfig,
         start: Option<&Bundle>,
@@ -91,6 +91,9 @@ impl Corpus {
         if !transcriber.unknown().is_empty() {
             progress(Event::UnknownWords(transcriber.unknown().clone()));
         }
+        if !training.is_empty() {
+            config.check_known(training.iter().map(|wanted| &wanted.words))?;
+        }
         config.check_patience(development.iter().map(|wanted| &wanted.words))?;
         let wanted = [(training, Role::Training), (development, Role::Development)];
         let (sets, moments) = read_all((config, start), (wanted, work), progress)?;
@@ -98,7 +101,8 @@ impl Corpus {
         if training.is_empty() {
             return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
         }
-        // Again: the recordings of those that could be scored may be what cannot be read.
+        // Again: the recordings of those that are known may be what cannot be read.
+        config.check_known(training.iter().map(|example| &example.words))?;
         config.check_patience(development.iter().map(|example| &example.words))?;
         let has_gaussian = training.iter().any(|example| example.gmm_frames.rows() > 0);
         let gmm = gmm_features(config, start).filter(|_| has_gaussian);

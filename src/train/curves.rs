@@ -15,6 +15,12 @@ const PANEL_HEIGHT: f64 = TOP + PLOT_HEIGHT + 46.0;
 /// About as many ticks on an axis.
 const TICKS: f64 = 6.0;
 
+/// Values beyond are as good as infinite, and left out.
+const MOST: f64 = 1e100;
+
+/// Ticks this far apart are told as powers of ten.
+const FAR_APART: f64 = 1e6;
+
 /// Epochs counted through all stages, and a value at each; a curve breaks where a stage begins.
 struct Curve {
     name: &'static str,
@@ -33,7 +39,7 @@ impl Curve {
             if index == 0 || rows[index - 1].stage != row.stage {
                 pieces.push(Vec::new());
             }
-            let value = value(row).filter(|value| value.is_finite());
+            let value = value(row).filter(|value| value.abs() < MOST);
             if let (Some(piece), Some(value)) = (pieces.last_mut(), value) {
                 piece.push((index as f64 + 1.0, value));
             }
@@ -55,12 +61,13 @@ struct Axis {
 }
 
 impl Axis {
-    /// Around all `values`, its ends being ticks; from 0 to 1 around none.
+    /// Around all `values`, its ends being ticks; wider where they are as good as one, from 0 to 1 around none.
     fn around(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        let size = low.abs().max(high.abs());
         let (low, high) = match high - low {
-            span if span > 0.0 => (low, high),
-            0.0 => (low - 0.5, high + 0.5),
+            span if span > 1e-6 * size.max(1e-3) => (low, high),
+            span if span >= 0.0 => (low - 0.1 * size.max(5.0), high + 0.1 * size.max(5.0)),
             _ => (0.0, 1.0),
         };
         let step = round_step((high - low) / TICKS);
@@ -82,8 +89,13 @@ impl Axis {
 
     /// `value` with as many decimals as tell ticks apart.
     fn label(&self, value: f64) -> String {
-        let decimals = (-self.step.log10().floor()).max(0.0) as usize;
-        format!("{value:.decimals$}")
+        let power = self.step.log10().floor();
+        if self.step < FAR_APART {
+            let decimals = (-power).max(0.0) as usize;
+            return format!("{value:.decimals$}");
+        }
+        let decimals = (value.abs().log10().floor() - power).max(0.0) as usize;
+        format!("{value:.decimals$e}")
     }
 }
 
@@ -212,6 +224,8 @@ mod tests {
         assert_eq!(ticks(&[18.0, 61.0]), ["10", "20", "30", "40", "50", "60", "70"]);
         assert_eq!(ticks(&[0.0012, 0.0013]), ["0.00120", "0.00122", "0.00124", "0.00126", "0.00128", "0.00130"]);
         assert_eq!(ticks(&[4.0]).first().map(String::as_str), Some("3.4"));
+        assert_eq!(ticks(&[1e30]), ["9.0e29", "9.5e29", "1.00e30", "1.05e30", "1.10e30"]);
+        assert_eq!(ticks(&[0.0, 2.1e7]), ["0e0", "5e6", "1.0e7", "1.5e7", "2.0e7", "2.5e7"]);
         assert_eq!(Axis::around(std::iter::empty()), Axis { low: 0.0, high: 1.0, step: 0.2 });
     }
 
@@ -236,6 +250,18 @@ mod tests {
         assert_eq!((lines.len(), svg.matches("<circle").count()), (6, 6));
         assert!(svg.contains("&lt;pass> 2") && !svg.contains("NaN"));
         assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
+    }
+
+    #[test]
+    fn what_a_diverging_run_says_is_drawn() {
+        for losses in
+            [[1e10, 1e10], [1e30, 1e30], [3e99, -3e99], [f64::MAX, f64::MIN], [f64::INFINITY, 1.0], [5e-324, 0.0]]
+        {
+            let rows = losses.map(|loss| row("pass 1", 1, (loss, Some(loss))));
+            let svg = draw(&rows);
+            assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"), "{losses:?}: {svg}");
+            assert!(svg.len() < 10_000, "{losses:?}: {}", svg.len());
+        }
     }
 
     #[test]

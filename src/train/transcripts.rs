@@ -27,6 +27,11 @@ pub(super) fn are_known(words: &Words, filler: Option<&str>) -> bool {
     words.iter().flatten().flatten().all(|phone| Some(phone.as_str()) != filler)
 }
 
+/// Whether one of the `words` is known, so that there is a phone to learn: not only the `filler` is said.
+pub(super) fn is_one_known(words: &Words, filler: Option<&str>) -> bool {
+    words.iter().flatten().flatten().any(|phone| Some(phone.as_str()) != filler)
+}
+
 impl<'a> Transcriber<'a> {
     /// Words that the `lexicon` lacks are pronounced `filler`; without a lexicon every token is a phone.
     pub fn new(lexicon: Option<&'a Lexicon>, filler: &str) -> Self {

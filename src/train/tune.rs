@@ -52,6 +52,20 @@ impl Held {
         self.of(SearchSettings::default()).check()
     }
 
+    /// Where the search begins: at `settings`, with the default for what no move gets away from, and with what is held.
+    fn start(self, settings: SearchSettings) -> SearchSettings {
+        let usual = SearchSettings::default();
+        let near = |value: f32, least: f32, usual: f32| if (least..=FAR).contains(&value) { value } else { usual };
+        self.of(SearchSettings {
+            acoustic_scale: near(settings.acoustic_scale, 1.0 / FAR, usual.acoustic_scale),
+            prior_scale: near(settings.prior_scale, 0.0, usual.prior_scale),
+            lm_scale: near(settings.lm_scale, 1.0 / FAR, usual.lm_scale),
+            insertion_penalty: near(settings.insertion_penalty, -FAR, usual.insertion_penalty),
+            beam: WIDE_BEAM,
+            ..settings
+        })
+    }
+
     fn of(self, settings: SearchSettings) -> SearchSettings {
         SearchSettings {
             prior_scale: self.prior_scale.unwrap_or(settings.prior_scale),
@@ -82,6 +96,9 @@ const MOVES: [Move; 4] = [
     |settings, step| settings.insertion_penalty += step,
 ];
 
+/// Scales and penalties beyond, and factors below its inverse, are too far off for moves: 0 times a factor is 0.
+const FAR: f32 = 1e3;
+
 /// Steps tried one after another when no move of the larger helps any more.
 const STEPS: [f32; 3] = [1.0, 0.5, 0.25];
 
@@ -103,7 +120,7 @@ pub fn tune(bundle: &Arc<Bundle>, set: &[Development], held: Held, progress: &mu
     if set.is_empty() {
         return Err(Error::Other("no development utterance to tune on".into()));
     }
-    let start = held.of(SearchSettings { beam: WIDE_BEAM, ..bundle.description.search });
+    let start = held.start(bundle.description.search);
     start.check()?;
     let judge = |settings| errors(bundle, set, settings);
     let tuned = descend(&judge, (start, &held.moves(), &STEPS), progress)?;
@@ -207,6 +224,23 @@ pub(super) fn errors_with(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_move_gets_away_from_starts_at_its_default_unless_held() {
+        let stored = SearchSettings { prior_scale: 0.0, lm_scale: 0.0, acoustic_scale: 0.3, ..Default::default() };
+        let start = Held::default().start(stored);
+        assert_eq!((start.lm_scale, start.prior_scale, start.acoustic_scale), (1.0, 0.0, 0.3));
+        let held = Held { lm_scale: Some(0.0), prior_scale: Some(1e30) }.start(stored);
+        assert_eq!((held.lm_scale, held.prior_scale), (0.0, 1e30));
+        let absurd = SearchSettings {
+            acoustic_scale: 1e30,
+            prior_scale: 1e30,
+            lm_scale: 1e-30,
+            insertion_penalty: -1e30,
+            ..Default::default()
+        };
+        assert_eq!(Held::default().start(absurd), SearchSettings { beam: WIDE_BEAM, ..Default::default() });
+    }
 
     #[test]
     fn no_move_changes_what_is_held() {

@@ -569,6 +569,11 @@ mod corpora {
         tune("--prior-scale 0 --lm-scale 0.25").ok();
         let description = std::fs::read_to_string(dir.path("model/bundle.toml")).unwrap();
         assert!(description.contains("\nprior_scale = 0.0\nlm_scale = 0.25\n"), "{description}");
+        // What is not given stays, byte by byte.
+        dir.write("model/phones.arpa", format!("made by hand\n{}", dir.read("model/phones.arpa")));
+        let arpa = dir.read("model/phones.arpa");
+        tune("--lm-scale 0.5").ok();
+        assert_eq!(dir.read("model/phones.arpa"), arpa);
         // Before any recording is read, and so before the network runs.
         let wrong = dir.senone("tune model none.tsv --lexicon words.dict --lm-scale -1").refused();
         assert_eq!(wrong, "LM scale = -1: expected a number of at least 0");

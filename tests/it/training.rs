@@ -132,6 +132,18 @@ fn killed_in_the_middle_of_epochs_a_run_ends_with_the_same_bytes() {
 }
 
 #[test]
+fn a_run_that_diverges_leaves_the_model_that_is_there() {
+    let dir = corpus();
+    dir.copy(&TOY.path("model"), "model");
+    let pass = "[[pass]]\nepochs = 1\nbatch_frames = 1000000\nlearning_rate = 1e30\n[ngram]\norder = 2\n";
+    dir.write("train.toml", dir.read("train.toml").split_once("[[pass]]").unwrap().0.to_owned() + pass);
+    let ran = dir.senone("train train.toml --work work --output model").run();
+    assert!(ran.status == 1 && ran.stderr.contains("senone: training diverged in epoch 1: loss "), "{}", ran.stderr);
+    assert!(!dir.path("work/pass-1.safetensors").exists());
+    assert!(parts(&dir.path("model")) == parts(&TOY.path("model")));
+}
+
+#[test]
 fn one_run_at_a_time_works_in_a_folder() {
     let dir = corpus();
     let train = || dir.senone("train train.toml --work work --output model --resume");
@@ -160,7 +172,7 @@ fn a_checkpoint_of_other_settings_or_a_broken_one_is_named() {
     let refused = || dir.senone("train first.toml --work work --output model --resume").run().stderr;
     for (bytes, reason) in [
         (fs::read(dir.path("toy/pass-1.safetensors")).unwrap(), "the checkpoint is of a run with other settings: "),
-        (b"no such thing".to_vec(), "the checkpoint is broken: "),
+        (b"no such thing".to_vec(), "the checkpoint is broken ("),
     ] {
         dir.write("work/pass-1.safetensors", bytes);
         let said = refused();
@@ -269,6 +281,18 @@ fn what_settings_and_transcripts_tell_is_told_before_the_first_stage() {
     let ran = train().run();
     assert!(ran.status == 1 && ran.stderr.ends_with(&format!("senone: {lost}\n")), "{}", ran.stderr);
     assert!(!ran.stderr.contains("reading"), "{}", ran.stderr);
+    fs::remove_dir_all(dir.path("work")).unwrap();
+    // Of unknown words only, nothing can be learnt either.
+    let known = dir.read("words.dict");
+    dir.write("words.dict", "else M AA\n");
+    let ran = train().run();
+    assert!(
+        ran.status == 1 && ran.stderr.contains("senone: no word of the training utterances is in the lexicon: give"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("reading"), "{}", ran.stderr);
+    dir.write("words.dict", known);
     fs::remove_dir_all(dir.path("work")).unwrap();
     // What only the last stages would meet.
     dir.edit("train.toml", "patience = 2\n", "");

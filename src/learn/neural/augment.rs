@@ -44,13 +44,14 @@ pub struct AugmentConfig {
     pub noise_snr_db: [f32; 2],
     /// Share of utterances heard by telephone (8 kHz, mu-law), 0 to 1.
     pub telephone: f32,
-    /// Masks over neighbouring feature dimensions, in each utterance.
+    /// Masks over neighbouring feature dimensions, in each utterance, 0 to 100.
     pub frequency_masks: usize,
-    /// Widest of them, in dimensions.
+    /// Widest of them, in dimensions, 0 to 10000.
     pub frequency_mask_dims: usize,
-    /// Masks over neighbouring frames for each 150 frames of an utterance; at least one where this is not 0.
+    /// Masks over neighbouring frames for each 150 frames of an utterance; at least one where this is not 0;
+    /// 0 to 100.
     pub time_masks: usize,
-    /// Widest of them, in frames; never more than a fifth of the utterance.
+    /// Widest of them, in frames, 0 to 10000; never more than a fifth of the utterance.
     pub time_mask_frames: usize,
 }
 
@@ -100,6 +101,13 @@ impl AugmentConfig {
         require((0.0..=40.0).contains(&self.gain_db), "gain_db", self.gain_db, "a number from 0 to 40")?;
         require((0.0..=1.0).contains(&self.noise), "noise", self.noise, share)?;
         require((0.0..=1.0).contains(&self.telephone), "telephone", self.telephone, share)?;
+        for (key, masks) in [("frequency_masks", self.frequency_masks), ("time_masks", self.time_masks)] {
+            require(masks <= 100, key, masks, "a number from 0 to 100")?;
+        }
+        let widths = [("frequency_mask_dims", self.frequency_mask_dims), ("time_mask_frames", self.time_mask_frames)];
+        for (key, width) in widths {
+            require(width <= 10_000, key, width, "a number from 0 to 10000")?;
+        }
         let [low, high] = self.noise_snr_db;
         let is_range = (-10.0..=60.0).contains(&low) && (-10.0..=60.0).contains(&high) && low <= high;
         let expected = "two numbers from -10 to 60, the lower first";
@@ -261,6 +269,10 @@ mod tests {
         assert!(refused(AugmentConfig { noise: -0.1, ..none() }).starts_with("noise = -0.1"));
         assert!(refused(AugmentConfig { telephone: f32::NAN, ..none() }).starts_with("telephone = NaN"));
         assert!(refused(AugmentConfig { gain_db: 50.0, ..none() }).starts_with("gain_db = 50"));
+        let masks = refused(AugmentConfig { frequency_masks: 1_000_000, ..none() });
+        assert_eq!(masks, "frequency_masks = 1000000: expected a number from 0 to 100");
+        assert!(refused(AugmentConfig { time_masks: 101, ..none() }).starts_with("time_masks = 101"));
+        assert!(refused(AugmentConfig { time_mask_frames: 20_000, ..none() }).starts_with("time_mask_frames = 20000"));
         assert!(refused(AugmentConfig { noise_snr_db: [9.0, 3.0], ..none() }).starts_with("noise_snr_db = [9.0, 3.0]"));
     }
 }

@@ -37,7 +37,7 @@ enum Kind {
 impl Average {
     /// Of a run that begins with `parameters`.
     pub(super) fn new(config: &TrainerConfig, parameters: &[Vec<f32>]) -> Self {
-        let count = config.average_last.min(config.epochs);
+        let count = config.average_last;
         match config.ema_decay {
             decay if decay > 0.0 => Self { kind: Kind::Moving { decay }, values: parameters.to_vec() },
             _ if count > 1 => {

@@ -1,6 +1,7 @@
 //! A trainer's whole state as safetensors: parameters, the optimiser's state, averages, the best epoch, and what they belong to.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
@@ -81,15 +82,14 @@ pub(super) fn restore(trainer: &mut Trainer, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn broken(error: safetensors::SafeTensorError) -> Error {
-    Error::Other(format!("the checkpoint is broken: {error}"))
+fn broken(reason: impl Display) -> Error {
+    Error::Other(format!("the checkpoint is broken ({reason}): remove it, and the stage is done again"))
 }
 
 /// The numbers of [`progress`]; a count is exact as an `f64` up to 2^53.
 fn numbers(progress: &str) -> Result<[f64; 4]> {
     let found: Vec<f64> = progress.split(' ').filter_map(|number| number.parse().ok()).collect();
-    let silent = |_| Error::Other("the checkpoint is broken: it does not say its epochs and steps".into());
-    found.try_into().map_err(silent)
+    found.try_into().map_err(|_| broken("it does not say its epochs and steps"))
 }
 
 /// A group of tensors, each as long as that of `now`.
@@ -97,9 +97,9 @@ fn read(file: &SafeTensors<'_>, (group, now): (&str, &Group)) -> Result<Group> {
     let one = |(index, now): (usize, &Vec<f32>)| {
         let view = file.tensor(&format!("{group}.{index:04}")).map_err(broken)?;
         let values: Vec<f32> = view.data().as_chunks::<4>().0.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect();
-        match values.len() == now.len() {
-            true => Ok(values),
-            false => Err(Error::Shape { what: "values in a checkpoint", expected: now.len(), found: values.len() }),
+        match (values.len(), now.len()) {
+            (found, expected) if found == expected => Ok(values),
+            (found, expected) => Err(broken(format!("{group} {index} has {found} values, expected {expected}"))),
         }
     };
     now.iter().enumerate().map(one).collect()

@@ -31,7 +31,7 @@ pub struct TrainerConfig {
     pub clip: f32,
     /// Share of the target's probability that is spread over all pdfs, at least 0 and below 1.
     pub label_smoothing: f32,
-    /// The final parameters are the mean of those after this many last epochs, at least 1.
+    /// The final parameters are the mean of those after this many last epochs, from 1 to all.
     pub average_last: usize,
     /// Share of a moving average of the parameters that stays at each step, at least 0 and below 1; 0 is no average. With one, it
     /// is what is measured, decoded and shipped. Either this or `average_last`.
@@ -114,6 +114,7 @@ impl TrainerConfig {
         }
         require((0.0..1.0).contains(&self.ema_decay), "ema_decay", self.ema_decay, "a share, at least 0 and below 1")?;
         let (one, last) = (self.average_last == 1, self.average_last);
+        require(last <= self.epochs, "average_last", last, "at most epochs: there are no more to average")?;
         let both = "1 with ema_decay: the parameters are averaged in one way or the other";
         require(one || self.ema_decay == 0.0, "average_last", last, both)?;
         let unknown =
@@ -186,6 +187,9 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(read(text).unwrap_err(), expected);
         }
+        let more = "average_last = 4: expected at most epochs: there are no more to average";
+        assert_eq!(read("epochs = 3\naverage_last = 4").unwrap_err(), more);
+        assert!(read("epochs = 3\naverage_last = 3").is_ok());
         let both = read("average_last = 3\nema_decay = 0.9").unwrap_err();
         assert!(both.starts_with("average_last = 3: expected 1 with ema_decay"), "{both}");
         let unknown = read("average_last = 3\npatience = 2").unwrap_err();

@@ -224,10 +224,23 @@ fn another_runs_checkpoint_is_refused() {
     let bytes = trained(1, 1).checkpoint().unwrap();
     let mut other = Trainer::new(network(), TrainerConfig { epochs: 5, ..config() }, 9).unwrap();
     assert!(other.resume(&bytes).unwrap_err().to_string().contains("other settings"));
-    assert!(other.resume(&bytes[..40]).unwrap_err().to_string().contains("broken"));
     let mut seeded = Trainer::new(network(), config(), 10).unwrap();
     assert!(seeded.resume(&bytes).unwrap_err().to_string().contains("other settings"));
     assert_eq!(seeded.checkpoint().unwrap(), Trainer::new(network(), config(), 10).unwrap().checkpoint().unwrap());
+}
+
+#[test]
+fn a_checkpoint_that_is_cut_or_longer_or_lacks_a_tensor_is_to_be_removed() {
+    let whole = trained(1, 1).checkpoint().unwrap();
+    let at = |name: &str| whole.windows(name.len()).position(|bytes| bytes == name.as_bytes()).unwrap();
+    let mut renamed = whole.clone();
+    renamed[at("first.0000")] = b'g';
+    let longer = [&whole[..], &[0]].concat();
+    for bytes in [&[][..], &whole[..5], &whole[..40], &whole[..whole.len() - 1], &longer, &renamed] {
+        let told = Trainer::new(network(), config(), 9).unwrap().resume(bytes).unwrap_err().to_string();
+        assert!(told.starts_with("the checkpoint is broken ("), "{told}");
+        assert!(told.ends_with("): remove it, and the stage is done again"), "{told}");
+    }
 }
 
 #[test]
@@ -264,6 +277,19 @@ fn losses_that_are_no_numbers_skip_a_batch_or_stop_and_name_their_utterances() {
             }
             other => panic!("{not_finite:?}: {other:?}"),
         }
+    }
+}
+
+#[test]
+fn parameters_that_no_model_holds_end_the_training() {
+    let data = data(1);
+    for (learning_rate, average_last) in [(1e30, 1), (1e8, 1), (1e30, 2)] {
+        // One batch: no later loss tells.
+        let config = TrainerConfig { learning_rate, average_last, batch_frames: 1_000_000, ..config() };
+        let found = Trainer::new(network(), config, 9).unwrap().epoch(&examples(&data), &[]);
+        let told = found.unwrap_err().to_string();
+        assert!(told.starts_with("training diverged in epoch 1: loss "), "{told}");
+        assert!(told.contains("a parameter is too large for a model; lower the learning rate"), "{told}");
     }
 }
 

@@ -45,6 +45,9 @@ const LENGTH_STEP: usize = 50;
 /// Batches in a row whose loss is not finite before training gives up.
 const MOST_SKIPPED: usize = 5;
 
+/// The largest value that a stored network holds: it is written in half precision.
+const MOST: f32 = 65504.0;
+
 /// What was learnt from in an epoch, and what not.
 #[derive(Default)]
 struct Pass {
@@ -168,13 +171,14 @@ impl Trainer {
     ///
     /// # Errors
     /// [`Error::Diverged`] when the loss of a batch is not finite and the settings say `stop`, or that of several in a row or of
-    /// all; [`Error::Shape`] for examples that do not fit the network; [`Error::Other`] when none can be learnt from.
+    /// all, or when a parameter ends beyond what a model can hold; [`Error::Shape`] for examples that do not fit the network; [`Error::Other`] when none can be learnt from.
     pub fn epoch(&mut self, training: &[Example<'_>], development: &[Example<'_>]) -> Result<EpochReport> {
         self.check(training)?;
         self.check(development)?;
         let Pass { tally, mut left_out, learning_rate } = self.learn(training)?;
         self.epochs += 1;
         self.average.after_epoch(&self.parameters, self.epochs);
+        self.check_parameters(tally.mean_loss())?;
         let (held_out, also) = self.measure(development)?;
         left_out.extend(also);
         Ok(EpochReport {
@@ -261,6 +265,16 @@ impl Trainer {
             }
         }
         Ok(())
+    }
+
+    /// Whether a model can hold what the epoch just done, of that `loss`, has led to.
+    fn check_parameters(&self, loss: f64) -> Result<()> {
+        // Not a number is no larger than another.
+        if self.averaged().iter().flatten().all(|value| value.abs() <= MOST) {
+            return Ok(());
+        }
+        let utterances = "all utterances, and a parameter is too large for a model".into();
+        Err(Error::Diverged { epoch: self.epochs, utterances, loss })
     }
 
     /// Calls `with` the judge of sequences under `weights`, if there is one.

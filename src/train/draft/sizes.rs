@@ -84,7 +84,8 @@ impl Sizes {
             "[[pass]]                              # good enough to realign with\n{}",
             pass(self.epochs[0], "")
         );
-        text += &format!("[[pass]]\n{}", pass(self.epochs[1], "average_last  = 3\n"));
+        let average = format!("average_last  = {}\n", self.epochs[1].min(3));
+        text += &format!("[[pass]]\n{}", pass(self.epochs[1], &average));
         if hours >= SEQUENCE_HOURS {
             text += &format!(
                 "\n[sequence]                            # whole utterances, after the passes\ncriterion           = \"mmi\"\n\
