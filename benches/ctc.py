@@ -21,6 +21,7 @@ import random
 import re
 import subprocess
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import kaldi_native_fbank as knf
 import numpy as np
@@ -76,10 +77,12 @@ def read_corpus(data, corpus, part, lexicon):
     with open(os.path.join(data, corpus, f"{part}.tsv"), encoding="utf8", newline="") as table:
         rows = list(csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE))
     numbers = {phone: index + 1 for index, phone in enumerate(PHONES)}
-    for row in rows:
-        phones = [numbers[phone] for phone in pronounced(row, lexicon) if phone in numbers]
-        if phones or part == "test":
-            yield row["utterance"], features(os.path.join(data, corpus, row["audio"])).astype(np.float32), phones
+    phones = [[numbers[phone] for phone in pronounced(row, lexicon) if phone in numbers] for row in rows]
+    wanted = [(row, said) for row, said in zip(rows, phones) if said or part == "test"]
+    paths = [os.path.join(data, corpus, row["audio"]) for row, _ in wanted]
+    with ProcessPoolExecutor() as pool:
+        for (row, said), frames in zip(wanted, pool.map(features, paths, chunksize=16)):
+            yield row["utterance"], frames.astype(np.float32), said
 
 
 def convolution(inputs, outputs, width, stride=1, dilation=1):
