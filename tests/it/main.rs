@@ -1,7 +1,7 @@
 //! Integration tests, one binary; a module for each part of the journey.
 
 // Helpers of tests unwrap and print as the tests themselves do: a failure names its line.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "as in the tests themselves")]
 
 mod audio_files;
 mod augment;
@@ -29,6 +29,6 @@ mod tied_model;
 mod toy;
 #[cfg(feature = "neural")]
 mod training;
-#[cfg_attr(not(feature = "neural"), allow(dead_code))] // some helpers are for tests with a model only
+#[cfg_attr(not(feature = "neural"), allow(dead_code, reason = "some helpers are for tests with a model only"))]
 mod util;
 mod worked_examples;
