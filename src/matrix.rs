@@ -178,6 +178,11 @@ impl Matrix {
     }
 }
 
+/// The place of the largest value, the first of several; 0 in an empty row.
+pub fn argmax(row: &[f32]) -> usize {
+    row.iter().enumerate().fold(0, |best, (place, value)| if *value > row[best] { place } else { best })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

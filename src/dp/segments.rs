@@ -2,6 +2,7 @@
 
 use crate::emission::Emissions;
 use crate::graph::Graph;
+use crate::matrix::argmax;
 use crate::symbols::{StateId, SymbolId, WordId};
 use crate::{Error, Result};
 
@@ -40,7 +41,7 @@ pub fn best_symbols(graph: &Graph, emissions: &Emissions) -> Result<Vec<SegmentS
     graph.states().iter().for_each(|state| symbols[state.pdf.index()] = state.symbol);
     let mut spans: Vec<SegmentSpan> = Vec::new();
     for (frame, row) in emissions.matrix().iter_rows().enumerate() {
-        let best = row.iter().enumerate().fold(0, |best, (pdf, score)| if *score > row[best] { pdf } else { best });
+        let best = argmax(row);
         if row[best] == f32::NEG_INFINITY {
             return Err(Error::Impossible { frame });
         }

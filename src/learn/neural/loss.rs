@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::sequence::SequenceJudge;
 use super::{Answer, LeftOut};
 use crate::learn::criterion::Objective;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, argmax};
 use crate::network::Loss;
 use crate::parallel::in_order;
 use crate::{Error, Result};
@@ -144,7 +144,7 @@ impl<'a> BatchLoss<'a> {
         let even = smoothing / scores.len() as f32;
         let mean = scores.iter().map(|&score| f64::from(score)).sum::<f64>() / scores.len() as f64;
         let expected = f64::from(1.0 - smoothing) * f64::from(scores[target]) + f64::from(smoothing) * mean;
-        let is_right = best(scores) == target;
+        let is_right = argmax(scores) == target;
         let share = 1.0 / rows as f32;
         for (pdf, score) in scores.iter_mut().enumerate() {
             let wanted = even + if pdf == target { 1.0 - smoothing } else { 0.0 };
@@ -152,10 +152,6 @@ impl<'a> BatchLoss<'a> {
         }
         (f64::from(log_sum) - expected, is_right)
     }
-}
-
-fn best(row: &[f32]) -> usize {
-    row.iter().enumerate().fold(0, |best, (index, value)| if *value > row[best] { index } else { best })
 }
 
 impl<'a> Loss for BatchLoss<'a> {
