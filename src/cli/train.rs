@@ -8,7 +8,7 @@ use senone::bundle::Bundle;
 use senone::formats::atomic::stage;
 use senone::graph::lexicon::Lexicon;
 use senone::network::Device;
-use senone::train::{self, DEVELOPMENT, DraftRequest, Earlier, TrainConfig, Work};
+use senone::train::{self, DEVELOPMENT, DraftRequest, Earlier, Origin, TrainConfig, Work};
 use senone::{Error, Result};
 
 use super::{Outcome, say, tune};
@@ -32,6 +32,10 @@ pub struct TrainArgs {
     /// Model to start from: its network makes the first alignment and is trained on. `built-in` is the English one
     #[arg(long, value_name = "MODEL")]
     from: Option<PathBuf>,
+    /// Model whose hidden layers the network begins with, under an output layer for the phones of this run, which may be those of
+    /// another language; [features] and [network] of the settings must be the model's. `built-in` is the English one
+    #[arg(long, value_name = "MODEL", conflicts_with = "from")]
+    hidden_from: Option<PathBuf>,
     /// The number that all randomness comes from [default: 1]
     #[arg(long)]
     seed: Option<u64>,
@@ -73,13 +77,14 @@ impl DeviceKind {
 /// Trains, telling how it goes.
 pub fn run(args: &TrainArgs) -> Result<Outcome> {
     let device = args.device.open()?;
-    let first = args.from.as_deref().map(open).transpose()?;
+    let first = args.from.as_deref().or(args.hidden_from.as_deref()).map(open).transpose()?;
+    let origin = first.as_ref().map(if args.from.is_some() { Origin::Model } else { Origin::HiddenLayers });
     let read = |settings| TrainConfig::read(settings, args.data.as_deref());
     let config = settings(args)?.map(read).transpose()?;
     make_folder(&args.output)?;
     let bundle = match &config {
-        Some(config) => trained(config, first.as_ref(), (args, &device))?,
-        None => from_corpora(first.as_ref(), (args, &device))?,
+        Some(config) => trained(config, origin, (args, &device))?,
+        None => from_corpora(origin, (args, &device))?,
     };
     bundle.save(&args.output)?;
     say(format_args!("{}: written", args.output.display()));
@@ -123,20 +128,20 @@ fn settings(args: &TrainArgs) -> Result<Option<&Path>> {
 }
 
 /// Drafts settings, trains by them, and tunes.
-fn from_corpora(first: Option<&Bundle>, (args, device): (&TrainArgs, &Device)) -> Result<Bundle> {
+fn from_corpora(origin: Option<Origin<'_>>, (args, device): (&TrainArgs, &Device)) -> Result<Bundle> {
     let name = args.output.file_name().unwrap_or_default().to_string_lossy();
     let request = DraftRequest {
         corpora: &args.sources,
         development: &args.development,
         lexicon: args.lexicon.as_deref(),
-        from: first,
+        origin,
         name: &name,
         seed: args.seed.unwrap_or(1),
     };
     let path = train::draft(&request, &args.work)?;
     say(format_args!("{}: settings as the data suggest them", path.display()));
     let config = TrainConfig::read(&path, None)?;
-    let bundle = trained(&config, first, (args, device))?;
+    let bundle = trained(&config, origin, (args, device))?;
     if !config.has_development() {
         say("not tuned: too little data to hold any out");
         return Ok(bundle);
@@ -145,9 +150,9 @@ fn from_corpora(first: Option<&Bundle>, (args, device): (&TrainArgs, &Device)) -
     tune::tuned_if_enough(bundle, &args.work.join(DEVELOPMENT), lexicon.as_ref())
 }
 
-fn trained(config: &TrainConfig, first: Option<&Bundle>, (args, device): (&TrainArgs, &Device)) -> Result<Bundle> {
+fn trained(config: &TrainConfig, origin: Option<Origin<'_>>, (args, device): (&TrainArgs, &Device)) -> Result<Bundle> {
     let clock = Instant::now();
     let earlier = if args.resume { Earlier::Resumed } else { Earlier::Refused };
     let work = Work { folder: &args.work, earlier, device };
-    train::train(config, first, work, &mut |event| say(event.at(clock.elapsed())))
+    train::train(config, origin, work, &mut |event| say(event.at(clock.elapsed())))
 }

@@ -5,6 +5,9 @@ use super::init::{First, Spec};
 use super::layers::{Part, Product, Rows};
 use super::splice::{Segments, Splice};
 
+/// Name of the last layer.
+pub(super) const OUTPUT: &str = "output";
+
 /// The weights of splice(x) W + b.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
@@ -40,7 +43,7 @@ impl Connection {
 
     /// The last connection, to scores, which nothing rectifies: they begin with about the variance of x.
     pub(super) fn output(splice: Splice, (inputs, outputs): (usize, usize)) -> Self {
-        Self::new("output", splice, (inputs, outputs)).scaled(0.5f32.sqrt())
+        Self::new(OUTPUT, splice, (inputs, outputs)).scaled(0.5f32.sqrt())
     }
 
     /// The same with smaller or larger first weights.

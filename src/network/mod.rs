@@ -142,6 +142,19 @@ impl Network {
         Ok(Self { config: config.clone(), dims, plan: Arc::new(plan), parameters, device: Device::cpu() })
     }
 
+    /// The same network with the hidden layers of `other`: every parameter of the same name and shape below the output layer.
+    ///
+    /// # Errors
+    /// [`Error::Network`] names a layer of this network that `other` lacks, or has in another shape.
+    pub fn with_hidden_layers_of(mut self, other: &Network) -> Result<Self> {
+        let is_output = |name: &str| name.split('.').next() == Some(connection::OUTPUT);
+        let below = |part: &NamedTensor| !is_output(&part.0);
+        let own = self.parts().into_iter().filter(|part| !below(part));
+        let tensors = other.parts().into_iter().filter(below).chain(own).collect();
+        self.parameters.set(&params::values_for(self.plan.specs(), tensors)?)?;
+        Ok(self)
+    }
+
     /// The same network, whose gradients are computed by `device`.
     pub fn on(self, device: &Device) -> Self {
         Self { device: device.clone(), ..self }
@@ -377,6 +390,22 @@ mod tests {
             more.push(("ghost".into(), vec![1], vec![0.0]));
             assert!(refused(more).contains("ghost"));
         }
+    }
+
+    #[test]
+    fn hidden_layers_go_under_another_output() {
+        let lstm = LstmConfig { layers: 1, width: 7, projection: 0, subsampling: 2, dropout: 0.0 };
+        let network = |config: &NetworkConfig, pdfs, seed| Network::new(config, (5, pdfs), &Random::new(seed)).unwrap();
+        for config in [NetworkConfig::Lstm(lstm), NetworkConfig::Mlp(MlpConfig::default())] {
+            let (new, other) = (network(&config, 6, 1).parts(), network(&config, 9, 2));
+            let made = network(&config, 6, 1).with_hidden_layers_of(&other).unwrap().parts();
+            for ((made, new), other) in made.iter().zip(&new).zip(other.parts()) {
+                assert_eq!(made, if made.0.starts_with("output.") { new } else { &other });
+            }
+        }
+        let lower = network(&NetworkConfig::Mlp(MlpConfig { widths: vec![8], ..MlpConfig::default() }), 6, 1);
+        let other = network(&NetworkConfig::Mlp(MlpConfig { widths: vec![9], ..MlpConfig::default() }), 6, 1);
+        assert!(lower.with_hidden_layers_of(&other).unwrap_err().to_string().contains("has shape"));
     }
 
     #[test]

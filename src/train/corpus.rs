@@ -9,8 +9,7 @@ use super::config::TrainConfig;
 use super::sets;
 use super::store::{self, Again, Heard, Role, Source};
 use super::transcripts::{Transcriber, Words};
-use super::{Event, Progress};
-use crate::bundle::Bundle;
+use super::{Event, Origin, Progress};
 use crate::data::manifest::Utterance;
 use crate::features::{FeatureConfig, Moments, Normalisation, normalise};
 use crate::graph::lexicon::Lexicon;
@@ -78,7 +77,7 @@ impl Corpus {
     /// When a corpus or the lexicon cannot be read, nothing is left to learn from, no word known, or nothing to stop by what is to stop early.
     pub fn load(
         config: &TrainConfig,
-        start: Option<&Bundle>,
+        origin: Option<Origin<'_>>,
         work: &Path,
         progress: &mut Progress<'_>,
     ) -> Result<Self> {
@@ -96,7 +95,7 @@ impl Corpus {
         }
         config.check_patience(development.iter().map(|wanted| &wanted.words))?;
         let wanted = [(training, Role::Training), (development, Role::Development)];
-        let (sets, moments) = read_all((config, start), (wanted, work), progress)?;
+        let (sets, moments) = read_all((config, origin), (wanted, work), progress)?;
         let [mut training, mut development] = sets;
         if training.is_empty() {
             return Err(Error::Other("no utterance is left to learn from: see the reasons above".into()));
@@ -105,7 +104,7 @@ impl Corpus {
         config.check_known(training.iter().map(|example| &example.words))?;
         config.check_patience(development.iter().map(|example| &example.words))?;
         let has_gaussian = training.iter().any(|example| example.gmm_frames.rows() > 0);
-        let gmm = gmm_features(config, start).filter(|_| has_gaussian);
+        let gmm = gmm_features(config, origin).filter(|_| has_gaussian);
         let gmm = gmm.map(|config| Normaliser::new(config, &training));
         for set in [&mut training, &mut development] {
             gmm.iter().try_for_each(|gmm| gmm.apply(set))?;
@@ -137,9 +136,9 @@ fn transcribe(
     wanted
 }
 
-/// Features of the Gaussian model, which nobody needs who starts from a model.
-fn gmm_features<'a>(config: &'a TrainConfig, start: Option<&Bundle>) -> Option<&'a FeatureConfig> {
-    config.gmm.as_ref().filter(|_| start.is_none()).map(|gmm| &gmm.features)
+/// Features of the Gaussian model, which nobody needs who trains on a whole model.
+fn gmm_features<'a>(config: &'a TrainConfig, origin: Option<Origin<'_>>) -> Option<&'a FeatureConfig> {
+    config.gmm.as_ref().filter(|_| origin.and_then(Origin::whole).is_none()).map(|gmm| &gmm.features)
 }
 
 /// The sets with their features, and the moments of the network's; what cannot be read is reported.

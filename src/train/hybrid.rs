@@ -119,8 +119,15 @@ pub(super) struct Model {
 
 /// What training begins with.
 pub(super) enum Start<'a> {
-    /// An alignment of all utterances, and a network that knows nothing; an n-gram to learn.
-    Alignments(Alignments, &'a NgramConfig),
+    /// A new network and n-gram.
+    Alignments {
+        /// The first alignment of all utterances.
+        first: Alignments,
+        /// What the n-gram is to be.
+        ngram: &'a NgramConfig,
+        /// The model whose hidden layers the network begins with; else it knows nothing.
+        hidden: Option<&'a Bundle>,
+    },
     /// A model.
     Model(&'a Bundle),
 }
@@ -134,15 +141,20 @@ pub(super) fn train(
 ) -> Result<Bundle> {
     let timing = config.features.timing(config.network.subsampling() as u32);
     let language = match (&start, &config.ngram) {
-        (Start::Alignments(_, ngram), _) => Language::Learnt(ngram),
+        (Start::Alignments { ngram, .. }, _) => Language::Learnt(ngram),
         (Start::Model(_), Some(ngram)) => Language::Learnt(ngram),
         (Start::Model(bundle), None) => Language::Kept(bundle),
     };
     let run = Run { config, corpus, work: work.folder, device: work.device, spec, timing, language };
     let (network, mut alignments) = match start {
-        Start::Alignments(first, _) => {
+        Start::Alignments { first, hidden, .. } => {
             let dims = (config.features.dim(), run.spec.pdfs());
-            (Network::new(&config.network, dims, &Random::new(config.seed))?, first)
+            let network = Network::new(&config.network, dims, &Random::new(config.seed))?;
+            let network = match hidden {
+                Some(bundle) => network.with_hidden_layers_of(&bundle.network)?,
+                None => network,
+            };
+            (network, first)
         }
         Start::Model(bundle) => run.begin_with(bundle, progress)?,
     };

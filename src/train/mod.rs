@@ -35,6 +35,7 @@ pub use config::{
 pub use corpus::{Corpus, DEVELOPMENT, Example};
 pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;
+pub use start::Origin;
 pub use store::Again;
 pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Held, Tuned, tune};
@@ -154,21 +155,20 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, words: &BTreeMap<String, usize>) ->
 }
 
 /// Trains as `config` says; intermediate results go to the `work` folder, and so do a log in lines (`log.txt`) and rows (`log.tsv`)
-/// and its curves (`curves.svg`). Where there is a model to `start` from, its network is trained on, and makes the first alignment
-/// in place of the Gaussian model.
+/// and its curves (`curves.svg`). Where there is a model to start from, the `origin` says what of it is trained on.
 ///
 /// # Errors
 /// [`Error::Config`] when the work folder belongs to a run with other settings or on another device, or to one that is at work, or
-/// holds results that are not to be gone on from; [`Error::Other`] when `start` is of another kind than `config` asks for; whatever
+/// holds results that are not to be gone on from; [`Error::Other`] when the `origin` is of another kind than `config` asks for; whatever
 /// makes training impossible.
 pub fn train(
     config: &TrainConfig,
-    start: Option<&Bundle>,
+    origin: Option<Origin<'_>>,
     work: Work<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Bundle> {
     let mut lines = log::Lines::new(work.folder);
-    let made = stages(config, start, work, &mut |event| {
+    let made = stages(config, origin, work, &mut |event| {
         lines.tell(&event);
         progress(event);
     });
@@ -180,13 +180,18 @@ pub fn train(
 }
 
 /// All stages.
-fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress: &mut Progress<'_>) -> Result<Bundle> {
-    if let Some(bundle) = start {
+fn stages(
+    config: &TrainConfig,
+    origin: Option<Origin<'_>>,
+    work: Work<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<Bundle> {
+    if let Some(bundle) = origin.and_then(Origin::whole) {
         let spec = graph(&config.graph, &config.filler)?.with_units(bundle.graph.units().clone())?;
         start::check(config, &spec, bundle)?;
         phones::check(config, &spec)?;
-        let _lock = claim((config, start), [&spec, &spec], (work, progress))?;
-        let corpus = Corpus::load(config, start, work.folder, progress)?;
+        let _lock = claim((config, origin), [&spec, &spec], (work, progress))?;
+        let corpus = Corpus::load(config, origin, work.folder, progress)?;
         return hybrid::train(config, (spec, &corpus), (Start::Model(bundle), work), progress);
     }
     let missing = |what: &str| Error::Other(format!("no {what}: add one, or give a model to start from"));
@@ -198,11 +203,13 @@ fn stages(config: &TrainConfig, start: Option<&Bundle>, work: Work<'_>, progress
     if let Some(context) = &config.context {
         [&align_spec, &spec].into_iter().try_for_each(|spec| context.check_for(spec))?;
     }
-    let _lock = claim((config, None), [&align_spec, &spec], (work, progress))?;
-    let (mut corpus, folder) = (Corpus::load(config, None, work.folder, progress)?, work.folder);
+    let hidden = origin.map(Origin::bundle);
+    hidden.map_or(Ok(()), |bundle| start::check_hidden(config, bundle))?;
+    let _lock = claim((config, origin), [&align_spec, &spec], (work, progress))?;
+    let (mut corpus, folder) = (Corpus::load(config, origin, work.folder, progress)?, work.folder);
     let (first, units) = gaussian::alignments((config, gmm), (&align_spec, &spec, &mut corpus), folder, progress)?;
     let spec = spec.with_units(units)?;
-    hybrid::train(config, (spec, &corpus), (Start::Alignments(first, ngram), work), progress)
+    hybrid::train(config, (spec, &corpus), (Start::Alignments { first, ngram, hidden }, work), progress)
 }
 
 /// Reads a graph file, which must have the `filler` phone if there is one.
@@ -233,7 +240,7 @@ fn check_symbols((path, spec): (&Path, &GraphSpec), (other, align): (&Path, &Gra
 /// from them;
 /// nobody else may work there until the lock is dropped.
 fn claim(
-    (config, start): (&TrainConfig, Option<&Bundle>),
+    (config, origin): (&TrainConfig, Option<Origin<'_>>),
     graphs: [&GraphSpec; 2],
     (work, progress): (Work<'_>, &mut Progress<'_>),
 ) -> Result<File> {
@@ -241,7 +248,7 @@ fn claim(
     let lock = work::lock(work.folder)?;
     let mark = work.folder.join("settings.txt");
     let [first, second] = graphs.map(GraphSpec::text);
-    let start = start.map(|bundle| format!("start {:016x}\n", start::digest_of(bundle))).unwrap_or_default();
+    let start = origin.map(Origin::mark).unwrap_or_default();
     let device = Some(work.device.name()).filter(|&name| name != Device::cpu().name());
     let device = device.map(|name| format!("device {name}\n")).unwrap_or_default();
     let settings = format!("{config:#?}\n{first}\n{second}\n{}{start}{device}", digests(config)?);

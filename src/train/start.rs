@@ -1,4 +1,5 @@
-//! Training that goes on from a model: its network aligns the corpora and is trained on.
+//! Training that goes on from a model: its network aligns the corpora and is trained on, or lends its hidden layers to one for
+//! other phones.
 
 use rayon::prelude::*;
 
@@ -17,6 +18,55 @@ use crate::{Error, Result};
 /// Name of the file that this stage leaves.
 pub(super) const ALIGNMENT: &str = "start.ctm";
 
+/// A model that training makes use of.
+#[derive(Debug, Clone, Copy)]
+pub enum Origin<'a> {
+    /// Its network is trained on, and makes the first alignment in place of the Gaussian model. Phones stay as they are.
+    Model(&'a Bundle),
+    /// The hidden layers of its network are trained on, under an output layer that begins anew: phones may be others, as those of
+    /// another language (Huang, Li, Yu, Deng & Gong 2013).
+    HiddenLayers(&'a Bundle),
+}
+
+impl<'a> Origin<'a> {
+    /// The model.
+    pub fn bundle(self) -> &'a Bundle {
+        match self {
+            Self::Model(bundle) | Self::HiddenLayers(bundle) => bundle,
+        }
+    }
+
+    /// The model, where all of it is trained on.
+    pub(super) fn whole(self) -> Option<&'a Bundle> {
+        match self {
+            Self::Model(bundle) => Some(bundle),
+            Self::HiddenLayers(_) => None,
+        }
+    }
+
+    /// A line that tells this model, and what is made of it, from others.
+    pub(super) fn mark(self) -> String {
+        let what = match self {
+            Self::Model(_) => "start",
+            Self::HiddenLayers(_) => "hidden layers",
+        };
+        format!("{what} {:016x}\n", digest_of(self.bundle()))
+    }
+}
+
+/// Whether the hidden layers of the model can be those of the network of `config`.
+///
+/// # Errors
+/// [`Error::Other`] naming what differs.
+pub(super) fn check_hidden(config: &TrainConfig, bundle: &Bundle) -> Result<()> {
+    let description = &bundle.description;
+    let differs = [
+        (description.features != config.features, "other features than [features]"),
+        (description.network != config.network, "another network than [network]"),
+    ];
+    refuse_first(&differs, &description.name)
+}
+
 /// Whether the model has the features, the shape of network and the graph of `config`.
 ///
 /// # Errors
@@ -33,9 +83,12 @@ pub(super) fn check(config: &TrainConfig, spec: &GraphSpec, bundle: &Bundle) -> 
         ),
         (graph.pdfs() != spec.pdfs() || graph.transitions() != spec.transitions(), "other states than the graph file"),
     ];
+    refuse_first(&differs, &description.name)
+}
+
+fn refuse_first(differs: &[(bool, &str)], name: &str) -> Result<()> {
     match differs.iter().find(|(differs, _)| *differs) {
         Some((_, what)) => {
-            let name = &description.name;
             Err(Error::Other(format!("the model to start from, {name:?}, has {what}: make them the same")))
         }
         None => Ok(()),
@@ -43,7 +96,7 @@ pub(super) fn check(config: &TrainConfig, spec: &GraphSpec, bundle: &Bundle) -> 
 }
 
 /// A number that tells this model from others.
-pub(super) fn digest_of(bundle: &Bundle) -> u64 {
+fn digest_of(bundle: &Bundle) -> u64 {
     let network = bundle.network.parts().into_iter().flat_map(|(_, _, values)| values);
     let values = network.chain(bundle.transitions.0.iter().copied());
     digest(values.flat_map(|value| value.to_le_bytes()))

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::config::TrainConfig;
-use super::{Event, Progress, context, gaussian};
+use super::{Event, Origin, Progress, context, gaussian};
 use crate::audio::{Audio, Clip, read_clips};
-use crate::bundle::Bundle;
 use crate::data::archive::{Archive, Draft};
 use crate::features::{FeatureConfig, Moments, extract, extract_warped, normalise};
 use crate::learn::neural::{Change, Recording};
@@ -77,7 +76,7 @@ impl Recording for Again {
 }
 
 /// A run's settings, and the model that it starts from, if there is one.
-pub(super) type Run<'a> = (&'a TrainConfig, Option<&'a Bundle>);
+pub(super) type Run<'a> = (&'a TrainConfig, Option<Origin<'a>>);
 
 /// Features of `sources`, in their order, and the moments that those of the network are normalised with: from the archive in
 /// the folder `work` when it is of the same recordings as they are now, else made anew.
@@ -106,8 +105,8 @@ pub(super) fn hear(
         making.read(block, wants_gaussian(run, work))?;
     }
     let Making { draft, mut about, gaussian, .. } = making;
-    if let (_, Some(bundle)) = run {
-        about.moments = bundle.moments.clone();
+    if let (_, Some(origin)) = run {
+        about.moments = origin.bundle().moments.clone();
     }
     if about.moments.count == 0.0 {
         let unheard = gaussian.into_iter().filter_map(|made| made.err().map(Err)).collect();
@@ -119,10 +118,10 @@ pub(super) fn hear(
 }
 
 /// Whether the Gaussian model, or the tree that ties states by its features, is still to be made.
-fn wants_gaussian((config, start): Run<'_>, work: &Path) -> bool {
+fn wants_gaussian((config, origin): Run<'_>, work: &Path) -> bool {
     let is_there = |name: &str| work.join(name).exists();
     let done = is_there(gaussian::ALIGNMENT) && (config.context.is_none() || is_there(context::TREE));
-    config.gmm.is_some() && start.is_none() && !done
+    config.gmm.is_some() && origin.and_then(Origin::whole).is_none() && !done
 }
 
 /// Whether some epoch changes recordings.
@@ -249,13 +248,13 @@ fn seal(text: &str) -> String {
 }
 
 /// Changes when the settings of features do, or a recording: its place, part, length or time of change.
-fn digest((config, start): Run<'_>, sources: &[Source<'_>]) -> String {
+fn digest((config, origin): Run<'_>, sources: &[Source<'_>]) -> String {
     let recording = |source: &Source<'_>| {
         let file = std::fs::metadata(&source.clip.path).ok();
         let changed = file.as_ref().and_then(|file| file.modified().ok());
         format!("{source:?} {:?} {changed:?}\n", file.map(|file| file.len()))
     };
-    let moments = start.map(|bundle| &bundle.moments);
+    let moments = origin.map(|origin| &origin.bundle().moments);
     let head = format!("{:?} {moments:?} {}\n", config.features, keeps_recordings(config));
     let all = std::iter::once(head).chain(sources.iter().map(recording));
     format!("{:016x}", super::digest(all.flat_map(String::into_bytes)))

@@ -83,6 +83,30 @@ fn a_model_is_adapted_to_other_speakers() {
     assert!(dir.read("other/phones.arpa") != dir.read("model/phones.arpa"));
 }
 
+/// Other names for all phones: nothing of the model's output layer is of use.
+#[test]
+fn hidden_layers_learn_other_phones() {
+    let dir = toy::with_model();
+    toy::shifted(&dir);
+    let dictionary = fs::read_to_string(TOY.path("words.dict")).unwrap().replace(' ', " x");
+    dir.write("words.dict", dictionary);
+    let said = dir.senone("train more.tsv --lexicon words.dict --hidden-from model --output other").ok().stderr;
+    println!("{said}");
+    assert!(said.contains("EM 1/"), "{said}");
+    let phones = dir.senone("info other").ok().stdout;
+    assert!(phones.contains(" xAA ") && !phones.contains(" AA "), "{phones}");
+    assert!(phone_error(&dir, "other", "more-test.tsv") < 20.0);
+    assert!(dir.read("work/train.toml").contains("--hidden-from MODEL"));
+    // The layers matter, and so does which model they are of.
+    dir.senone("train work/train.toml --work alone --output alone").ok();
+    let weights = |model: &str| fs::read(dir.path(&format!("{model}/weights.safetensors"))).unwrap();
+    assert!(weights("alone") != weights("other"));
+    let changed = dir.senone("train work/train.toml --work work --resume --hidden-from built-in --output x").refused();
+    assert!(changed.contains("has other features than [features]: make them the same"), "{changed}");
+    let changed = dir.senone("train work/train.toml --work work --resume --hidden-from other --output x").refused();
+    assert!(changed.starts_with("work: holds a run with other settings"), "{changed}");
+}
+
 #[test]
 fn phones_that_the_model_lacks_are_named() {
     let dir = toy::with_model();
@@ -93,7 +117,10 @@ fn phones_that_the_model_lacks_are_named() {
     );
     let refused = dir.senone("train more.tsv --lexicon words.dict --from model --output adapted").refused();
     assert!(refused.starts_with("more.tsv:") && refused.contains("the model \"toy\" lacks phones"), "{refused}");
-    assert!(refused.contains("said from here on: AX UW Z; train a new model"), "{refused}");
+    assert!(
+        refused.contains("said from here on: AX UW Z; train a new model (--hidden-from keeps what this one hears)"),
+        "{refused}"
+    );
     assert!(!dir.path("adapted/bundle.toml").exists() && !dir.path("work").exists());
 }
 

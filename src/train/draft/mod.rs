@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::TrainConfig;
 use super::work::lock;
+use super::{Origin, TrainConfig};
 use crate::bundle::Bundle;
 use crate::features::FeatureConfig;
 use crate::graph::phone_loop::{Marked, Pause, PhoneLoop};
@@ -38,8 +38,8 @@ pub struct DraftRequest<'a> {
     pub development: &'a [PathBuf],
     /// Pronunciations; without them every token of a transcript is a phone.
     pub lexicon: Option<&'a Path>,
-    /// The model to adapt.
-    pub from: Option<&'a Bundle>,
+    /// The model to adapt, or to take the hidden layers of.
+    pub origin: Option<Origin<'a>>,
     /// Name of the new model.
     pub name: &'a str,
     /// The number that all randomness comes from.
@@ -53,9 +53,15 @@ pub struct DraftRequest<'a> {
 /// [`Error::Config`] when `work` has other files of these names: they may be a user's, or when a run is at work there.
 pub fn draft(request: &DraftRequest<'_>, work: &Path) -> Result<PathBuf> {
     let survey = Survey::new(request)?;
-    let files = match request.from {
-        Some(model) => adaptation(request, &survey, model)?,
-        None => from_nothing(request, &survey)?,
+    let files = match request.origin {
+        Some(Origin::Model(model)) => adaptation(request, &survey, model)?,
+        Some(Origin::HiddenLayers(model)) => {
+            from_flat_start(request, &survey, (shape(model)?, model.description.features.sample_rate_hz))?
+        }
+        None => {
+            let rate_hz = survey.sample_rate_hz;
+            from_flat_start(request, &survey, (Sizes::of(survey.hours).network(rate_hz), rate_hz))?
+        }
     };
     std::fs::create_dir_all(work).map_err(|source| Error::io("create", work, source))?;
     let _lock = lock(work)?;
@@ -84,8 +90,12 @@ fn check_unchanged(path: &Path, text: &str) -> Result<()> {
     }
 }
 
-/// Everything for a model that begins with a Gaussian one.
-fn from_nothing(request: &DraftRequest<'_>, survey: &Survey) -> Result<Files> {
+/// Everything for a model that begins with a Gaussian one, with these tables of features and network.
+fn from_flat_start(
+    request: &DraftRequest<'_>,
+    survey: &Survey,
+    (shape, sample_rate_hz): (String, u32),
+) -> Result<Files> {
     let sizes = Sizes::of(survey.hours);
     let graph = |suffix: &str, states: usize| {
         let name = format!("{}{suffix}", request.name);
@@ -94,12 +104,11 @@ fn from_nothing(request: &DraftRequest<'_>, survey: &Survey) -> Result<Files> {
     let mut text = head(request, survey);
     text += &format!(
         "[gmm]                                 # makes the first alignment\ngraph    = {}\ntraining = {{ gaussians = {} }}\n\
-         [gmm.features]\nkind           = \"mfcc\"\nsample_rate_hz = {}\ndeltas         = 2\nnormalisation  = \"speaker\"\n\n",
+         [gmm.features]\nkind           = \"mfcc\"\nsample_rate_hz = {sample_rate_hz}\ndeltas         = 2\nnormalisation  = \"speaker\"\n\n",
         quoted(ALIGNMENT_GRAPH),
         sizes.gaussians,
-        survey.sample_rate_hz,
     );
-    text += &sizes.network(survey.sample_rate_hz);
+    text += &shape;
     text += &sizes.training(survey.hours);
     text += "\n[ngram]\norder             = 5\nmin_history_count = 3\n";
     Ok(vec![(GRAPH, graph("", 1)), (ALIGNMENT_GRAPH, graph("-align", 3)), (SETTINGS, text)])
@@ -124,21 +133,30 @@ struct Shape<'a> {
     network: &'a NetworkConfig,
 }
 
+/// The tables of the features and the network of `model`.
+fn shape(model: &Bundle) -> Result<String> {
+    let shape = Shape { features: &model.description.features, network: &model.description.network };
+    let text = to_text(&shape).map_err(|reason| Error::Other(format!("{SETTINGS}: {reason}")))?;
+    Ok(text + "\n")
+}
+
 /// Everything for a model that goes on from `model`: its shape, its graph, and a few careful epochs.
 fn adaptation(request: &DraftRequest<'_>, survey: &Survey, model: &Bundle) -> Result<Files> {
     survey.check_phones(model)?;
-    let shape = Shape { features: &model.description.features, network: &model.description.network };
-    let shape = to_text(&shape).map_err(|reason| Error::Other(format!("{SETTINGS}: {reason}")))?;
     let mut text = head(request, survey);
-    text += &shape;
-    text += &sizes::adaptation(survey.hours);
+    text += &shape(model)?;
+    text += sizes::adaptation(survey.hours).trim_start();
     text += "\n# Without [ngram] the model keeps its n-gram, its priors and its transitions.\n";
     Ok(vec![(GRAPH, model.graph.text().to_owned()), (SETTINGS, text)])
 }
 
 /// What begins every settings file.
 fn head(request: &DraftRequest<'_>, survey: &Survey) -> String {
-    let from = if request.from.is_some() { " --from MODEL" } else { "" };
+    let from = match request.origin {
+        Some(Origin::Model(_)) => " --from MODEL",
+        Some(Origin::HiddenLayers(_)) => " --hidden-from MODEL",
+        None => "",
+    };
     let mut text = format!(
         "# Written by `senone train` for {} of speech. Change it, and train with\n\
          #   senone train THIS_FILE{from} --work OTHER_FOLDER --output MODEL\n\

@@ -74,8 +74,8 @@ impl Survey {
         let names: Vec<&str> = missing.iter().map(|(phone, _)| phone.as_str()).collect();
         let (names, model) = (names.join(" "), &model.description.name);
         let reason = format!(
-            "the model {model:?} lacks phones that are said from here on: {names}; train a new model, or correct \
-                              the transcripts or the lexicon"
+            "the model {model:?} lacks phones that are said from here on: {names}; train a new model (--hidden-from \
+                              keeps what this one hears), or correct the transcripts or the lexicon"
         );
         Err(place.error(reason))
     }
