@@ -33,7 +33,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "MODEL")]
     from: Option<PathBuf>,
     /// Model whose hidden layers the network begins with, under an output layer for the phones of this run, which may be those of
-    /// another language; [features] and [network] of the settings must be the model's. `built-in` is the English one
+    /// another language. Layers of another shape than the model's begin anew and are named. `built-in` is the English one
     #[arg(long, value_name = "MODEL", conflicts_with = "from")]
     hidden_from: Option<PathBuf>,
     /// The number that all randomness comes from [default: 1]

@@ -142,17 +142,27 @@ impl Network {
         Ok(Self { config: config.clone(), dims, plan: Arc::new(plan), parameters, device: Device::cpu() })
     }
 
-    /// The same network with the hidden layers of `other`: every parameter of the same name and shape below the output layer.
+    /// The same network with the hidden layers of `other`: every parameter of the same name and shape below the output layer. Beside
+    /// it the names of the hidden parameters that stay as they are, since `other` has no such.
     ///
     /// # Errors
-    /// [`Error::Network`] names a layer of this network that `other` lacks, or has in another shape.
-    pub fn with_hidden_layers_of(mut self, other: &Network) -> Result<Self> {
-        let is_output = |name: &str| name.split('.').next() == Some(connection::OUTPUT);
-        let below = |part: &NamedTensor| !is_output(&part.0);
-        let own = self.parts().into_iter().filter(|part| !below(part));
-        let tensors = other.parts().into_iter().filter(below).chain(own).collect();
-        self.parameters.set(&params::values_for(self.plan.specs(), tensors)?)?;
-        Ok(self)
+    /// [`Error::Network`] when that would be all of them.
+    pub fn with_hidden_layers_of(mut self, other: &Network) -> Result<(Self, Vec<String>)> {
+        let is_hidden = |part: &NamedTensor| part.0.split('.').next() != Some(connection::OUTPUT);
+        let lent: Vec<NamedTensor> = other.parts().into_iter().filter(is_hidden).collect();
+        let mut parts = self.parts();
+        let mut own = Vec::new();
+        for part in parts.iter_mut().filter(|part| is_hidden(part)) {
+            match lent.iter().find(|lent| (&lent.0, &lent.1) == (&part.0, &part.1)) {
+                Some(lent) => part.2.clone_from(&lent.2),
+                None => own.push(part.0.clone()),
+            }
+        }
+        if own.len() == parts.iter().filter(|part| is_hidden(part)).count() {
+            return Err(Error::Network("the other network has no hidden layer of the shape of this one's".into()));
+        }
+        self.parameters.set(&parts.into_iter().map(|part| part.2).collect::<Vec<_>>())?;
+        Ok((self, own))
     }
 
     /// The same network, whose gradients are computed by `device`.
@@ -398,14 +408,16 @@ mod tests {
         let network = |config: &NetworkConfig, pdfs, seed| Network::new(config, (5, pdfs), &Random::new(seed)).unwrap();
         for config in [NetworkConfig::Lstm(lstm), NetworkConfig::Mlp(MlpConfig::default())] {
             let (new, other) = (network(&config, 6, 1).parts(), network(&config, 9, 2));
-            let made = network(&config, 6, 1).with_hidden_layers_of(&other).unwrap().parts();
-            for ((made, new), other) in made.iter().zip(&new).zip(other.parts()) {
+            let (made, own) = network(&config, 6, 1).with_hidden_layers_of(&other).unwrap();
+            assert!(own.is_empty());
+            for ((made, new), other) in made.parts().iter().zip(&new).zip(other.parts()) {
                 assert_eq!(made, if made.0.starts_with("output.") { new } else { &other });
             }
         }
-        let lower = network(&NetworkConfig::Mlp(MlpConfig { widths: vec![8], ..MlpConfig::default() }), 6, 1);
-        let other = network(&NetworkConfig::Mlp(MlpConfig { widths: vec![9], ..MlpConfig::default() }), 6, 1);
-        assert!(lower.with_hidden_layers_of(&other).unwrap_err().to_string().contains("has shape"));
+        let mlp = |widths| network(&NetworkConfig::Mlp(MlpConfig { widths, ..MlpConfig::default() }), 6, 1);
+        let (_, own) = mlp(vec![8, 7]).with_hidden_layers_of(&mlp(vec![8, 9])).unwrap();
+        assert!(!own.is_empty() && own.iter().all(|name| name.starts_with("hidden02.")), "{own:?}");
+        assert!(mlp(vec![8]).with_hidden_layers_of(&mlp(vec![9])).is_err());
     }
 
     #[test]

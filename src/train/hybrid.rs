@@ -150,11 +150,10 @@ pub(super) fn train(
         Start::Alignments { first, hidden, .. } => {
             let dims = (config.features.dim(), run.spec.pdfs());
             let network = Network::new(&config.network, dims, &Random::new(config.seed))?;
-            let network = match hidden {
-                Some(bundle) => network.with_hidden_layers_of(&bundle.network)?,
-                None => network,
-            };
-            (network, first)
+            match hidden {
+                Some(bundle) => (lent(network, bundle, progress)?, first),
+                None => (network, first),
+            }
         }
         Start::Model(bundle) => run.begin_with(bundle, progress)?,
     };
@@ -177,6 +176,16 @@ pub(super) fn train(
         progress(Event::Note(format!("no frame of {names} in the training data: never recognised")));
     }
     Ok(bundle)
+}
+
+/// `network` with the hidden layers of `bundle`; those that begin anew are named.
+fn lent(network: Network, bundle: &Bundle, progress: &mut Progress<'_>) -> Result<Network> {
+    let (network, own) = network.with_hidden_layers_of(&bundle.network)?;
+    if !own.is_empty() {
+        let names = own.join(", ");
+        progress(Event::Note(format!("begun anew, as the model to start from has none of this shape: {names}")));
+    }
+    Ok(network)
 }
 
 impl Run<'_> {

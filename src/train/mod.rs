@@ -204,7 +204,6 @@ fn stages(
         [&align_spec, &spec].into_iter().try_for_each(|spec| context.check_for(spec))?;
     }
     let hidden = origin.map(Origin::bundle);
-    hidden.map_or(Ok(()), |bundle| start::check_hidden(config, bundle))?;
     let _lock = claim((config, origin), [&align_spec, &spec], (work, progress))?;
     let (mut corpus, folder) = (Corpus::load(config, origin, work.folder, progress)?, work.folder);
     let (first, units) = gaussian::alignments((config, gmm), (&align_spec, &spec, &mut corpus), folder, progress)?;

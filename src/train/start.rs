@@ -10,6 +10,7 @@ use super::hybrid::{PRIOR_FLOOR, Run, log_posteriors};
 use super::{Event, Progress};
 use crate::bundle::Bundle;
 use crate::emission::Priors;
+use crate::features::Moments;
 use crate::graph::GraphSpec;
 use crate::network::Network;
 use crate::parallel::in_order;
@@ -23,8 +24,8 @@ pub(super) const ALIGNMENT: &str = "start.ctm";
 pub enum Origin<'a> {
     /// Its network is trained on, and makes the first alignment in place of the Gaussian model. Phones stay as they are.
     Model(&'a Bundle),
-    /// The hidden layers of its network are trained on, under an output layer that begins anew: phones may be others, as those of
-    /// another language (Huang, Li, Yu, Deng & Gong 2013).
+    /// The hidden layers of its network are trained on, as far as their names and shapes are those of the new one, under an output
+    /// layer that begins anew: phones may be others, as those of another language (Huang, Li, Yu, Deng & Gong 2013).
     HiddenLayers(&'a Bundle),
 }
 
@@ -44,6 +45,13 @@ impl<'a> Origin<'a> {
         }
     }
 
+    /// The moments that the features of `config` are normalised with, where they are those of the model.
+    pub(super) fn moments(self, config: &TrainConfig) -> Option<&'a Moments> {
+        Some(self.bundle())
+            .filter(|bundle| bundle.description.features == config.features)
+            .map(|bundle| &bundle.moments)
+    }
+
     /// A line that tells this model, and what is made of it, from others.
     pub(super) fn mark(self) -> String {
         let what = match self {
@@ -52,19 +60,6 @@ impl<'a> Origin<'a> {
         };
         format!("{what} {:016x}\n", digest_of(self.bundle()))
     }
-}
-
-/// Whether the hidden layers of the model can be those of the network of `config`.
-///
-/// # Errors
-/// [`Error::Other`] naming what differs.
-pub(super) fn check_hidden(config: &TrainConfig, bundle: &Bundle) -> Result<()> {
-    let description = &bundle.description;
-    let differs = [
-        (description.features != config.features, "other features than [features]"),
-        (description.network != config.network, "another network than [network]"),
-    ];
-    refuse_first(&differs, &description.name)
 }
 
 /// Whether the model has the features, the shape of network and the graph of `config`.
@@ -83,12 +78,9 @@ pub(super) fn check(config: &TrainConfig, spec: &GraphSpec, bundle: &Bundle) -> 
         ),
         (graph.pdfs() != spec.pdfs() || graph.transitions() != spec.transitions(), "other states than the graph file"),
     ];
-    refuse_first(&differs, &description.name)
-}
-
-fn refuse_first(differs: &[(bool, &str)], name: &str) -> Result<()> {
     match differs.iter().find(|(differs, _)| *differs) {
         Some((_, what)) => {
+            let name = &description.name;
             Err(Error::Other(format!("the model to start from, {name:?}, has {what}: make them the same")))
         }
         None => Ok(()),

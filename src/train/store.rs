@@ -105,8 +105,8 @@ pub(super) fn hear(
         making.read(block, wants_gaussian(run, work))?;
     }
     let Making { draft, mut about, gaussian, .. } = making;
-    if let (_, Some(origin)) = run {
-        about.moments = origin.bundle().moments.clone();
+    if let Some(moments) = run.1.and_then(|origin| origin.moments(run.0)) {
+        about.moments = moments.clone();
     }
     if about.moments.count == 0.0 {
         let unheard = gaussian.into_iter().filter_map(|made| made.err().map(Err)).collect();
@@ -254,7 +254,7 @@ fn digest((config, origin): Run<'_>, sources: &[Source<'_>]) -> String {
         let changed = file.as_ref().and_then(|file| file.modified().ok());
         format!("{source:?} {:?} {changed:?}\n", file.map(|file| file.len()))
     };
-    let moments = origin.map(|origin| &origin.bundle().moments);
+    let moments = origin.and_then(|origin| origin.moments(config));
     let head = format!("{:?} {moments:?} {}\n", config.features, keeps_recordings(config));
     let all = std::iter::once(head).chain(sources.iter().map(recording));
     format!("{:016x}", super::digest(all.flat_map(String::into_bytes)))

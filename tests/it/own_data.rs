@@ -102,7 +102,7 @@ fn hidden_layers_learn_other_phones() {
     let weights = |model: &str| fs::read(dir.path(&format!("{model}/weights.safetensors"))).unwrap();
     assert!(weights("alone") != weights("other"));
     let changed = dir.senone("train work/train.toml --work work --resume --hidden-from built-in --output x").refused();
-    assert!(changed.contains("has other features than [features]: make them the same"), "{changed}");
+    assert!(changed.starts_with("work: holds a run with other settings"), "{changed}");
     let changed = dir.senone("train work/train.toml --work work --resume --hidden-from other --output x").refused();
     assert!(changed.starts_with("work: holds a run with other settings"), "{changed}");
 }
