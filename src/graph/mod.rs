@@ -22,6 +22,7 @@ pub(crate) mod toy;
 mod transcript;
 mod transitions;
 pub mod tree;
+mod words;
 
 use std::sync::Arc as Shared;
 
@@ -33,6 +34,7 @@ pub use topology::Topology;
 pub use transcript::Slot;
 pub use transitions::TransitionRole;
 pub use tree::{Context, ContextKind, Tree, Units};
+pub use words::{Part, Word};
 
 /// A step from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
