@@ -2,7 +2,6 @@
 //!
 //! A grammar and an n-gram both become a [`WordNet`]; one function says it in the phones of the lexicon, as the net of segments
 //! from which states are made.
-#![allow(dead_code, reason = "filled in by the next commits")]
 
 use super::lattice::Link;
 use crate::symbols::WordId;
@@ -42,4 +41,6 @@ pub(super) struct WordNet {
     pub fan_starts: Vec<(usize, f32)>,
     /// Nodes that may come last.
     pub ends: Vec<(usize, f32)>,
+    /// The weight of saying no word at all, where that is allowed.
+    pub empty: Option<f32>,
 }
