@@ -13,7 +13,7 @@ pub struct Segment {
     pub confidence: Option<f32>,
 }
 
-/// A row of segments that follow one another without gaps.
+/// A row of segments that follow one another: phones without gaps, words with pauses between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tier {
     /// "phones", "words", ...

@@ -8,10 +8,10 @@ use crate::bundle::Bundle;
 use crate::dp::{BeamRetry, SegmentSpan};
 use crate::emission::LogPosteriors;
 use crate::features::Frontend;
-use crate::graph::GraphSpec;
+use crate::graph::{Graph, GraphSpec};
 use crate::matrix::Matrix;
 use crate::network::{Acoustic, StreamState};
-use crate::search::{SearchModel, Searcher, phone_tier};
+use crate::search::{SearchModel, Searcher};
 use crate::symbols::PdfId;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
@@ -34,6 +34,21 @@ impl Recogniser {
         options.settings.check()?;
         let searcher = Searcher::new(search_model(&bundle, options.settings.lm_scale)?, options)?;
         Ok(Self { bundle, searcher })
+    }
+
+    /// Compiles the graph of `spec` for the network of `bundle`, see [`constrained_model`].
+    ///
+    /// # Errors
+    /// As [`constrained_model`]; [`Error::Setting`] for a setting out of range.
+    pub fn constrained(bundle: Arc<Bundle>, spec: GraphSpec, options: DecodeOptions) -> Result<Self> {
+        options.settings.check()?;
+        let searcher = Searcher::new(constrained_model(&bundle, spec, options.settings.lm_scale)?, options)?;
+        Ok(Self { bundle, searcher })
+    }
+
+    /// The graph that is searched.
+    pub fn graph(&self) -> &Graph {
+        self.searcher.graph()
     }
 
     /// The model.
@@ -68,6 +83,16 @@ impl Recogniser {
     pub fn search(&self, posteriors: &LogPosteriors) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
         self.searcher.search(posteriors)
     }
+}
+
+/// What search takes of `bundle` under another constraint: the graph of `spec`, its n-gram weighed by `lm_scale`, in the units of
+/// the model, with the model's priors, and its transition weights [as far as they go](GraphSpec::on_model).
+///
+/// # Errors
+/// [`Error::Config`] when symbols or topologies are not the model's; errors of the graph.
+pub fn constrained_model(bundle: &Bundle, spec: GraphSpec, lm_scale: f32) -> Result<SearchModel> {
+    let (spec, weights) = spec.on_model((&bundle.graph, &bundle.transitions))?;
+    Ok(SearchModel { graph: spec.compile_scaled(lm_scale)?, weights, priors: bundle.priors.clone() })
 }
 
 /// What search takes of `bundle`: its graph with its n-gram weighed by `lm_scale`, its transition weights, its priors.
@@ -115,10 +140,7 @@ impl Decoder<'_> {
     /// [`Error::NoPath`] when the recording is shorter than the shortest legal sequence.
     pub fn finish(self) -> Result<Decoded> {
         let (posteriors, samples) = self.listener.finish()?;
-        let (spans, retries) = self.recogniser.search(&posteriors)?;
-        let symbols = self.recogniser.bundle.graph.symbols();
-        let phones = phone_tier(&spans, symbols, (self.recogniser.bundle.timing(), samples));
-        Ok(Decoded { phones, samples, retries })
+        self.recogniser.searcher.decode_within(&posteriors, (self.recogniser.bundle.timing(), samples))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The second half of the journey: log-posteriors, emissions, search, segments with times.
 //!
 //! A [`Searcher`] needs no network and no audio. Log-posteriors `[T x P]` come in, whoever computed them; phones with times
-//! go out.
+//! go out, and words where the graph has some.
 
 use std::sync::Arc;
 
@@ -72,6 +72,9 @@ impl SearchSettings {
     }
 }
 
+/// The name of the tier of words.
+pub const WORDS: &str = "words";
+
 /// How the labels of frames are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
@@ -98,6 +101,8 @@ pub struct DecodeOptions {
 pub struct Decoded {
     /// Phones with times in samples; the last ends where the recording ends.
     pub phones: Tier,
+    /// Words with times in samples, where the graph is one of words.
+    pub words: Option<Tier>,
     /// Number of samples of the recording.
     pub samples: u64,
     /// The beams that lost every path before one held.
@@ -145,9 +150,14 @@ impl Searcher {
         self.priors.pdfs()
     }
 
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        self.plan.graph()
+    }
+
     /// The symbols of the graph.
     pub fn symbols(&self) -> &SymbolTable {
-        self.plan.graph().symbols()
+        self.graph().symbols()
     }
 
     /// Best segments of `posteriors` `[T x P]`, in search frames, and the beams that were too narrow.
@@ -173,16 +183,27 @@ impl Searcher {
     /// # Errors
     /// As [`Searcher::search`].
     pub fn decode(&self, posteriors: &LogPosteriors, timing: FrameTiming) -> Result<Decoded> {
-        let (spans, retries) = self.search(posteriors)?;
         let samples = timing.start_sample(posteriors.0.rows());
-        Ok(Decoded { phones: phone_tier(&spans, self.symbols(), (timing, samples)), samples, retries })
+        self.decode_within(posteriors, (timing, samples))
+    }
+
+    /// As [`Searcher::decode`], of a recording of so many samples: the last phone ends with the recording.
+    ///
+    /// # Errors
+    /// As [`Searcher::search`].
+    pub fn decode_within(&self, posteriors: &LogPosteriors, (timing, samples): (FrameTiming, u64)) -> Result<Decoded> {
+        let (spans, retries) = self.search(posteriors)?;
+        let phones = phone_tier(&spans, self.symbols(), (timing, samples));
+        let words = (!self.graph().words().is_empty()).then(|| word_tier(&spans, &phones, self.graph()));
+        Ok(Decoded { phones, words, samples, retries })
     }
 }
 
 impl Decoded {
     /// The result under the name of its utterance.
     pub fn into_alignment(self, utterance: &str, sample_rate: u32) -> Alignment {
-        Alignment { utterance: utterance.to_owned(), samples: self.samples, sample_rate, tiers: vec![self.phones] }
+        let tiers = std::iter::once(self.phones).chain(self.words).collect();
+        Alignment { utterance: utterance.to_owned(), samples: self.samples, sample_rate, tiers }
     }
 }
 
@@ -197,10 +218,51 @@ pub(crate) fn phone_tier(spans: &[SegmentSpan], symbols: &SymbolTable, (timing, 
     Tier { name: "phones".into(), segments: spans.iter().enumerate().map(segment).collect() }
 }
 
+/// The words that end with `spans`, whose segments are those of `phones`: each from the first phone after the word before it, pauses
+/// aside, to the end of its last.
+fn word_tier(spans: &[SegmentSpan], phones: &Tier, graph: &Graph) -> Tier {
+    let mut segments = vec![];
+    let mut begun = None;
+    for (span, phone) in spans.iter().zip(&phones.segments) {
+        match span.word {
+            Some(word) => {
+                let label = graph.words()[word.index()].text.clone();
+                let start = begun.take().unwrap_or(phone.start);
+                segments.push(Segment { label, start, end: phone.end, confidence: None });
+            }
+            None if !graph.is_pause(span.symbol) => begun = begun.or(Some(phone.start)),
+            None => {}
+        }
+    }
+    Tier { name: WORDS.into(), segments }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbols::SymbolId;
+    use crate::graph::{GraphSpec, Word};
+    use crate::symbols::{SymbolId, WordId};
+
+    #[test]
+    fn words_reach_from_their_first_phone_to_their_last() {
+        let text = "format = 1\noptional = 'SIL'\n[classes]\nall = ['SIL', 'A', 'B']\n[boundary]\nstart = '*'\nend = '*'\n\
+            [[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = 0.5\n";
+        let spec = GraphSpec::parse(text).unwrap();
+        let words = ["ab", "a"].map(|text| Word { text: text.into(), parts: vec![] });
+        let graph = spec.compile().unwrap().with_words(words.into(), spec.optional());
+        let timing = FrameTiming { shift: 10, length: 10, sample_rate: 100, subsampling: 1 };
+        let rows = [(0, None), (1, None), (2, Some(0)), (1, Some(1)), (0, None), (0, None), (1, Some(1)), (0, None)];
+        let span = |(start, (symbol, word)): (usize, (u32, Option<u32>))| SegmentSpan {
+            symbol: SymbolId(symbol),
+            word: word.map(WordId),
+            start,
+            end: start + 1,
+        };
+        let spans: Vec<SegmentSpan> = rows.into_iter().enumerate().map(span).collect();
+        let tier = word_tier(&spans, &phone_tier(&spans, spec.symbols(), (timing, 80)), &graph);
+        let found: Vec<_> = tier.segments.iter().map(|word| (word.label.as_str(), word.start, word.end)).collect();
+        assert_eq!(found, [("ab", 10, 30), ("a", 30, 40), ("a", 60, 70)]);
+    }
 
     #[test]
     fn the_last_phone_ends_with_the_audio() {

@@ -36,7 +36,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the phones of recordings, with times
+    /// Print the phones of recordings, or the words, with times
     Decode(decode::DecodeArgs),
     /// Train a model from recordings and their words
     #[cfg(feature = "neural")]
@@ -45,7 +45,7 @@ enum Command {
     #[cfg(feature = "neural")]
     Tune(tune::TuneArgs),
 
-    /// Compare decoded phones with the reference
+    /// Compare decoded phones or words with the reference
     Score(score::ScoreArgs),
     /// Tag the tokens of text: train, predict, score
     #[command(subcommand)]
@@ -57,7 +57,7 @@ enum Command {
     /// Describe a model
     #[cfg(feature = "neural")]
     Info(info::InfoArgs),
-    /// Phone n-grams: estimate, mix, prune, score
+    /// N-grams of phones or words: estimate, mix, prune, score
     #[command(subcommand)]
     Ngram(ngram::NgramCommand),
     /// Write changed copies of recordings: in noise, by telephone, faster, louder

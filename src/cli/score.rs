@@ -16,10 +16,10 @@ use senone::formats::ctm;
 use senone::graph::lexicon::Lexicon;
 #[cfg(feature = "neural")]
 use senone::metrics::ScoreReport;
-use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, compare, score};
+use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, Unit, compare, score, words_of};
 use senone::{Error, Result};
 
-/// Print the phone error rate of decoded phones against a reference
+/// Print the phone error rate of decoded phones, or the word error rate of words, against a reference
 ///
 /// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a
 /// column `utterance`, else as one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are stripped, then
@@ -41,6 +41,10 @@ pub struct ScoreArgs {
     #[arg(long, conflicts_with = "lexicon")]
     pub phones: bool,
 
+    /// Compare words: labels, and the words of a manifest, without case and punctuation
+    #[arg(long, conflicts_with_all = ["lexicon", "phones"])]
+    pub words: bool,
+
     /// Count phones as others, as the lines `A B` of this file say; a line `A` drops A
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
@@ -49,9 +53,10 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "A=B", value_parser = parse_fold)]
     pub fold: Vec<(String, String)>,
 
-    /// Labels to drop on both sides, with commas between, in place of the default
-    #[arg(long, value_name = "LABELS", value_delimiter = ',', default_values = ScoreOptions::SILENCE)]
-    pub silence: Vec<String>,
+    /// Labels to drop on both sides, with commas between [default: what many toolkits call silence and noise; with --words
+    /// <eps>, <sil>, <s>, </s>]
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    pub silence: Option<Vec<String>>,
 
     /// How many substitutions, deletions and insertions to list
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -67,7 +72,7 @@ pub struct ScoreArgs {
 
     /// Note the rate in the description of this model, under the name of --test
     #[cfg(feature = "neural")]
-    #[arg(long, value_name = "MODEL", requires = "test")]
+    #[arg(long, value_name = "MODEL", requires = "test", conflicts_with = "words")]
     pub record: Option<PathBuf>,
 
     /// What the test is called in the model's description
@@ -92,11 +97,12 @@ pub fn run(args: &ScoreArgs) -> Result<String> {
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     let spelling = match (&lexicon, args.phones) {
         (Some(lexicon), _) => Spelling::Pronounced(lexicon),
+        _ if args.words => Spelling::Words,
         (None, true) => Spelling::Phones,
         (None, false) => Spelling::Unknown,
     };
     let references = read_references(&args.reference, spelling)?;
-    let report = |path: &Path| score(&references, &read_hypotheses(path)?, &options);
+    let report = |path: &Path| score(&references, &read_hypotheses(path, options.unit)?, &options);
     let first = report(&args.hypothesis)?;
     let mut text = first.to_string();
     #[cfg(feature = "neural")]
@@ -142,8 +148,15 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions> {
             fold.entry(from).or_insert(to);
         }
     }
-    let silence = args.silence.iter().cloned().collect();
-    Ok(ScoreOptions { fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
+    let (unit, default) = match args.words {
+        true => (Unit::Word, ScoreOptions::NO_WORDS.as_slice()),
+        false => (Unit::Phone, ScoreOptions::SILENCE.as_slice()),
+    };
+    let silence = match &args.silence {
+        Some(labels) => labels.iter().cloned().collect(),
+        None => default.iter().map(|&label| label.to_owned()).collect(),
+    };
+    Ok(ScoreOptions { unit, fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
 }
 
 /// Reads the lines `A B` and `A` of a map.
@@ -171,6 +184,8 @@ enum Spelling<'a> {
     Pronounced(&'a Lexicon),
     /// Phones.
     Phones,
+    /// Words, compared as words.
+    Words,
     /// Nobody said.
     Unknown,
 }
@@ -205,6 +220,7 @@ fn read_references(path: &Path, spelling: Spelling<'_>) -> Result<Vec<Reference>
     };
     let transcript = |labels: &[String]| match spelling {
         Spelling::Pronounced(lexicon) => pronounce(&labels.join(" "), lexicon),
+        Spelling::Words => Transcript::phones(&words_of(&labels.join(" "))),
         Spelling::Phones | Spelling::Unknown => Transcript::phones(labels),
     };
     let reference = |(name, labels): (String, Vec<String>)| {
@@ -218,12 +234,14 @@ fn manifest_references(manifest: &Manifest, spelling: Spelling<'_>) -> Result<Ve
     let reference = |utterance: &Utterance| {
         let error = |reason: &str| utterance.place.error(format!("utterance {}: {reason}", utterance.name));
         let transcript = match (&utterance.phones, &utterance.words, spelling) {
+            (_, Some(words), Spelling::Words) => Transcript::phones(&words_of(words)),
+            (_, None, Spelling::Words) => return Err(error("no words: a reference of --words needs them")),
             (Some(phones), ..) => Transcript::phones(phones),
             (None, Some(words), Spelling::Pronounced(lexicon)) => pronounce(words, lexicon),
             (None, Some(words), Spelling::Phones) => Transcript::phones(&words.split_whitespace().collect::<Vec<_>>()),
             (None, Some(_), Spelling::Unknown) => {
                 return Err(error(
-                    "words without phones: give their pronunciations with --lexicon, or say with --phones that they are phones",
+                    "words without phones: give their pronunciations with --lexicon, say with --phones that they are phones, or compare words with --words",
                 ));
             }
             (None, None, _) => return Err(error("neither phones nor words: a reference needs one of them")),
@@ -244,13 +262,17 @@ fn pronounce(words: &str, lexicon: &Lexicon) -> Transcript {
     Transcript::Slots(words.iter().filter_map(|word| lexicon.pronunciations(word)).collect())
 }
 
-fn read_hypotheses(path: &Path) -> Result<Hypotheses> {
-    match layout(path)? {
+fn read_hypotheses(path: &Path, unit: Unit) -> Result<Hypotheses> {
+    let read = match layout(path)? {
         Layout::Ctm => read_ctm(path),
-        Layout::Table(text) => read_table(path, &text),
+        Layout::Table(text) => read_table(path, &text, unit),
         Layout::Lines(text) => read_lines(path, &text),
         Layout::Corpus => Err(Error::Other(format!("{}: a folder, expected a file of hypotheses", path.display()))),
-    }
+    }?;
+    Ok(match unit {
+        Unit::Phone => read,
+        Unit::Word => read.into_iter().map(|(name, labels)| (name, words_of(&labels.join(" ")))).collect(),
+    })
 }
 
 fn read_ctm(path: &Path) -> Result<Hypotheses> {
@@ -258,14 +280,15 @@ fn read_ctm(path: &Path) -> Result<Hypotheses> {
     Ok(ctm::read(path)?.into_iter().map(|(name, row)| (name, labels(row))).collect())
 }
 
-/// The columns `utterance` and `phones` of a table; others do not matter.
-fn read_table(path: &Path, text: &str) -> Result<Hypotheses> {
+/// The columns `utterance` and `phones`, or `words`, of a table; others do not matter.
+fn read_table(path: &Path, text: &str, unit: Unit) -> Result<Hypotheses> {
+    let labels = format!("{}s", unit.noun());
     let header: Vec<&str> = text.lines().next().unwrap_or("").split('\t').map(str::trim).collect();
     let column = |name: &str| {
-        let reason = || format!("the header has no column '{name}', expected the columns utterance and phones");
+        let reason = || format!("the header has no column '{name}', expected the columns utterance and {labels}");
         header.iter().position(|&found| found == name).ok_or_else(|| text_error(path, 1, reason()))
     };
-    let (utterance, phones) = (column("utterance")?, column("phones")?);
+    let (utterance, labels) = (column("utterance")?, column(&labels)?);
     let mut rows = Hypotheses::new();
     for (line, number) in text.lines().zip(1..).skip(1).filter(|(line, _)| !line.is_empty()) {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -273,7 +296,7 @@ fn read_table(path: &Path, text: &str) -> Result<Hypotheses> {
             let reason = format!("{} fields: expected {}, as in the header", fields.len(), header.len());
             return Err(text_error(path, number, reason));
         }
-        insert(&mut rows, fields[utterance].trim(), fields[phones])
+        insert(&mut rows, fields[utterance].trim(), fields[labels])
             .map_err(|reason| text_error(path, number, reason))?;
     }
     Ok(rows)
@@ -373,6 +396,24 @@ mod tests {
         let text = printed(&folder(), "words.tsv hyp.ctm --lexicon words.dict").unwrap();
         assert!(text.contains("N 5\n"), "{text}");
         assert!(text.contains("words of unknown pronunciation, left out (utterances: 1 of 2): u2 (zzz)"), "{text}");
+    }
+
+    #[test]
+    fn words_are_compared_without_case_and_punctuation() {
+        let folder = folder();
+        let text = printed(&folder, "words.tsv words.txt --words").unwrap();
+        assert!(
+            text.starts_with("WER 25.00 %") && text.contains("S 0 (0.00 %)  D 1 (25.00 %)  I 0 (0.00 %)  N 4"),
+            "{text}"
+        );
+        assert!(text.contains("; WER by speaker: lowest 0.00 % (ann)"), "{text}");
+        let text = printed(&folder, "words.txt words.tsv --words --against words.txt --speakers").unwrap();
+        assert!(text.starts_with("WER 33.33 %") && text.contains("WER 33.33 % against 0.00 %"), "{text}");
+        assert!(text.contains("utterance\tWER %\tS\tD\tI\tN\tutterances\nu2\t100.00\t0\t0\t1\t1\t1\n"), "{text}");
+        assert!(
+            printed(&folder, "bare.tsv words.txt --words").unwrap_err().contains("no words: a reference of --words")
+        );
+        assert!(printed(&folder, "words.txt hyp.tsv --words").unwrap_err().contains("no column 'words'"));
     }
 
     #[test]

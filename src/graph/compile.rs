@@ -1,4 +1,5 @@
-//! The full graph: every legal sequence, each symbol once, or once for every history that an n-gram tells apart.
+//! The full graph: every legal sequence, each symbol once, or once for every history that an n-gram tells apart. Graphs of words
+//! are [made elsewhere](super::vocabulary).
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,13 @@ use crate::symbols::SymbolId;
 use crate::{Error, Result};
 
 impl GraphSpec {
-    /// The graph of every legal sequence, with the n-gram that `[lm]` names, if it names one.
+    /// The graph of every legal sequence, with the n-gram that `[lm]` names, if it names one; with a `[lexicon]`, the graph of
+    /// every sequence of its words.
     ///
     /// # Errors
-    /// Those of reading the n-gram; [`Error::GraphFile`] at `[lm]`, or at `[topology.default]` without one, when the graph would
-    /// be too large or the n-gram leaves no legal sequence.
+    /// Those of reading n-gram and dictionary; [`Error::GraphFile`] at `[lm]`, else at `[lexicon]`, else at `[topology.default]`,
+    /// when the graph would be too large, the n-gram leaves no legal sequence, or words have no pronunciation;
+    /// [`Error::TextFile`] at a pronunciation that the graph does not allow.
     pub fn compile(&self) -> Result<Graph> {
         self.compile_scaled(self.lm().map_or(1.0, |lm| lm.scale))
     }
@@ -25,9 +28,10 @@ impl GraphSpec {
     /// # Errors
     /// As [`GraphSpec::compile`]; [`Error::Setting`] when the scale is negative or not finite.
     pub fn compile_scaled(&self, scale: f32) -> Result<Graph> {
-        let graph = match self.lm() {
-            None => self.compile_with(None),
-            Some(lm) => {
+        let graph = match (self.lexicon(), self.lm()) {
+            (Some(lexicon), _) => self.compile_words(lexicon, scale),
+            (None, None) => self.compile_with(None),
+            (None, Some(lm)) => {
                 let text = std::fs::read_to_string(&lm.path).map_err(|source| Error::io("read", &lm.path, source))?;
                 let ngram = Ngram::parse_arpa(&lm.path, &text, self.symbols())?;
                 self.compile_with(Some((&ngram, scale)))
@@ -39,7 +43,7 @@ impl GraphSpec {
         })
     }
 
-    /// The graph of every legal sequence, without the n-gram of `[lm]` but with `lm`: an n-gram and the factor on its scores.
+    /// The graph of every legal sequence, without `[lexicon]` and the n-gram of `[lm]` but with `lm`: an n-gram and the factor on its scores.
     ///
     /// Without an n-gram the states are in symbol order. With one, symbols are laid out once for each history after them:
     ///

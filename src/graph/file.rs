@@ -17,6 +17,7 @@ pub(super) struct GraphFile {
     pub default_topology: TopologyFile,
     pub topologies: Vec<TopologyFile>,
     pub lm: Option<LmFile>,
+    pub lexicon: Option<LexiconFile>,
 }
 
 /// A variable with its values, or a class with its members.
@@ -67,8 +68,17 @@ pub(super) struct LmFile {
     pub scale: f32,
 }
 
-const TOP_KEYS: [&str; 10] =
-    ["format", "name", "optional", "vars", "classes", "boundary", "allow", "forbid", "topology", "lm"];
+/// The `[lexicon]`.
+#[derive(Debug)]
+pub(super) struct LexiconFile {
+    pub file: Name,
+    pub unknown: Option<Name>,
+    pub unknown_weight: f32,
+    pub pause: f32,
+}
+
+const TOP_KEYS: [&str; 11] =
+    ["format", "name", "optional", "vars", "classes", "boundary", "allow", "forbid", "topology", "lm", "lexicon"];
 
 /// More frames than any symbol needs; keeps a slip of the finger from filling the memory.
 const MOST_FRAMES: usize = 1000;
@@ -92,6 +102,7 @@ impl GraphFile {
             default_topology,
             topologies,
             lm: top.get("lm").map(|v| lm(source, v)).transpose()?,
+            lexicon: top.get("lexicon").map(|v| lexicon(source, v)).transpose()?,
         })
     }
 }
@@ -125,19 +136,19 @@ fn side(source: &Source, value: &Value) -> Result<Side> {
 fn rules(source: &Source, value: Option<&Value>, title: &str, keys: &[&str]) -> Result<Vec<Rule>> {
     let tables = value.map_or(Ok(vec![]), |value| source.tables(value, keys))?;
     let rule = |table: Table| {
-        let weight = table.get("weight").map(|v| source.number(v, "a finite number, a natural logarithm"));
+        let weight = weight(source, table.get("weight"))?;
         let symbols = |key: &str| match side(source, table.need(key, title)?)? {
             Side { at, names } if names.is_empty() => Err(source.error(at, format!("`{key}` names no symbol"))),
             some => Ok(some),
         };
-        Ok(Rule {
-            at: table.at,
-            from: symbols("from")?,
-            to: symbols("to")?,
-            weight: weight.transpose()?.unwrap_or(0.0),
-        })
+        Ok(Rule { at: table.at, from: symbols("from")?, to: symbols("to")?, weight })
     };
     tables.into_iter().map(rule).collect()
+}
+
+/// A weight, 0 where none is given.
+fn weight(source: &Source, value: Option<&Value>) -> Result<f32> {
+    value.map_or(Ok(0.0), |value| source.number(value, "a finite number, a natural logarithm"))
 }
 
 fn topologies(source: &Source, value: &Value) -> Result<(TopologyFile, Vec<TopologyFile>)> {
@@ -178,4 +189,18 @@ fn lm(source: &Source, value: &Value) -> Result<LmFile> {
         _ => Err(source.wrong(value, expected)),
     })?;
     Ok(LmFile { file: source.name(table.need("file", "[lm]")?, "the path of an ARPA file")?, scale })
+}
+
+fn lexicon(source: &Source, value: &Value) -> Result<LexiconFile> {
+    let table = source.table(value, &["file", "unknown", "unknown_weight", "pause"])?;
+    let unknown = table.get("unknown").map(|value| source.name(value, "a symbol")).transpose()?;
+    if let (Some(value), None) = (table.get("unknown_weight"), &unknown) {
+        return Err(source.error(value.span().start, "`unknown_weight` weighs nothing without `unknown`"));
+    }
+    Ok(LexiconFile {
+        file: source.name(table.need("file", "[lexicon]")?, "the path of a dictionary")?,
+        unknown,
+        unknown_weight: weight(source, table.get("unknown_weight"))?,
+        pause: weight(source, table.get("pause"))?,
+    })
 }

@@ -15,14 +15,38 @@ pub struct Lexicon {
     path: PathBuf,
     phones: SymbolTable,
     entries: BTreeMap<String, Vec<Pronunciation>>,
+    /// Known from the first entry on.
+    columns: Option<Columns>,
 }
 
 #[derive(Debug, Clone)]
 struct Pronunciation {
     /// In the lexicon's own numbering.
     phones: Vec<SymbolId>,
+    /// log P(pronunciation | word), natural; 0 where the dictionary has no probabilities.
+    weight: f32,
     /// One-based.
     line: usize,
+}
+
+/// One way to say a word.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// Its phones.
+    pub phones: Vec<String>,
+    /// log P(pronunciation | word), natural; 0 where the dictionary has no probabilities.
+    pub weight: f32,
+    /// The line of the dictionary, one-based, from which it comes.
+    pub line: usize,
+}
+
+/// What stands in a line of a dictionary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    /// A word and its phones: the CMU dictionary, `lexicon.txt` of Kaldi.
+    Plain,
+    /// A word, the probability of its pronunciation, and its phones: `lexiconp.txt` of Kaldi.
+    Weighed,
 }
 
 impl Lexicon {
@@ -37,14 +61,16 @@ impl Lexicon {
 
     /// Reads the `text` of a dictionary; `path` is for messages.
     ///
-    /// A line is a word and its phones, with spaces or tabs between. Further pronunciations are further lines, the word repeated
+    /// A line is a word and its phones, with spaces or tabs between, or a word, the probability of the pronunciation and its
+    /// phones, as in Kaldi's `lexiconp.txt`, if the first entry has a number with a point after its word. Further pronunciations are further lines, the word repeated
     /// as it is or as `word(2)`. `;;;` begins a comment line and ` # ` a comment after an entry. The stress digits of ARPABET
     /// vowels (`AH0`) are taken off, other digits (`ang4`) stay; pronunciations that are then equal are kept once.
     ///
     /// # Errors
     /// [`Error::TextFile`] when a line has no word or no phones, or when there is no entry at all.
     pub fn parse(path: &Path, text: &str) -> Result<Self> {
-        let mut lexicon = Self { path: path.to_owned(), phones: SymbolTable::new(), entries: BTreeMap::new() };
+        let (phones, entries) = (SymbolTable::new(), BTreeMap::new());
+        let mut lexicon = Self { path: path.to_owned(), phones, entries, columns: None };
         for (text, line) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
             lexicon.read_line(text, line)?;
         }
@@ -60,22 +86,37 @@ impl Lexicon {
             return Ok(());
         };
         let word = without_variant(head).to_lowercase();
-        let phones: Vec<SymbolId> = fields
-            .take_while(|field| !field.starts_with('#'))
-            .map(|phone| self.phones.intern(without_stress(phone)))
-            .collect();
+        let mut fields = fields.take_while(|field| !field.starts_with('#')).peekable();
+        let columns = *self.columns.get_or_insert_with(|| Columns::of(fields.peek().copied()));
+        let weight = match columns {
+            Columns::Plain => 0.0,
+            Columns::Weighed => self.log_probability(fields.next(), (head, line))?,
+        };
+        let phones: Vec<SymbolId> = fields.map(|phone| self.phones.intern(without_stress(phone))).collect();
         if word.is_empty() || phones.is_empty() {
             let missing = if word.is_empty() { "a word before it" } else { "its phones after it" };
             return Err(self.error(line, format!("found '{head}': expected {missing}")));
         }
         let known = self.entries.entry(word).or_default();
-        if !known.iter().any(|other| other.phones == phones) {
-            known.push(Pronunciation { phones, line });
+        match known.iter_mut().find(|other| other.phones == phones) {
+            Some(other) => other.weight = other.weight.max(weight),
+            None => known.push(Pronunciation { phones, weight, line }),
         }
         Ok(())
     }
 
-    fn error(&self, line: usize, reason: String) -> Error {
+    /// The natural log of the probability in `field`, which stands after `word`.
+    fn log_probability(&self, field: Option<&str>, (word, line): (&str, usize)) -> Result<f32> {
+        let number = field.and_then(|field| field.parse::<f32>().ok()).filter(|p| *p > 0.0 && *p <= 1.0);
+        number.map(f32::ln).ok_or_else(|| {
+            let found = field.map_or_else(|| "nothing".to_owned(), |field| format!("'{field}'"));
+            let reason = "expected a probability above 0 and at most 1, as the first entry has one";
+            self.error(line, format!("found {found} after '{word}': {reason}"))
+        })
+    }
+
+    /// An error at a line of the dictionary.
+    pub(super) fn error(&self, line: usize, reason: String) -> Error {
         Error::TextFile { path: self.path.clone(), line, reason }
     }
 
@@ -102,12 +143,13 @@ impl Lexicon {
         let bad = all.filter_map(|(word, pronunciation)| Some((pronunciation.line, word, stranger(pronunciation)?)));
         match bad.min_by_key(|(line, ..)| *line) {
             None => Ok(()),
-            Some((line, word, phone)) => {
-                let phone = self.phones.name(phone);
-                Err(self
-                    .error(line, format!("the phone '{phone}' of '{word}' is not a symbol of the graph: add it there")))
-            }
+            Some((line, word, phone)) => Err(self.unknown_phone(line, self.phones.name(phone), word)),
         }
+    }
+
+    /// The error of a `phone` that the graph lacks.
+    pub(super) fn unknown_phone(&self, line: usize, phone: &str, word: &str) -> Error {
+        self.error(line, format!("the phone '{phone}' of '{word}' is not a symbol of the graph: add it there"))
     }
 
     /// The pronunciations of `word`, different from each other, in the dictionary's order; `None` when the word is unknown.
@@ -116,6 +158,11 @@ impl Lexicon {
     /// rule, IH Z after a sibilant (as the CMU dictionary writes it), S after another voiceless phone, else Z. Only a dictionary
     /// that has these three phones has derived words.
     pub fn pronunciations(&self, word: &str) -> Option<Vec<Vec<String>>> {
+        Some(self.said(word)?.into_iter().map(|said| said.phones).collect())
+    }
+
+    /// As [`Lexicon::pronunciations`], with weights and lines.
+    pub fn said(&self, word: &str) -> Option<Vec<Said>> {
         let word = word.to_lowercase();
         self.listed(&word).or_else(|| self.derived(&word))
     }
@@ -125,13 +172,17 @@ impl Lexicon {
         self.pronunciations(word).is_some()
     }
 
-    fn listed(&self, word: &str) -> Option<Vec<Vec<String>>> {
+    fn listed(&self, word: &str) -> Option<Vec<Said>> {
         let name = |phone: &SymbolId| self.phones.name(*phone).to_owned();
-        let entries = self.entries.get(word)?;
-        Some(entries.iter().map(|pronunciation| pronunciation.phones.iter().map(name).collect()).collect())
+        let said = |Pronunciation { phones, weight, line }: &Pronunciation| Said {
+            phones: phones.iter().map(name).collect(),
+            weight: *weight,
+            line: *line,
+        };
+        Some(self.entries.get(word)?.iter().map(said).collect())
     }
 
-    fn derived(&self, word: &str) -> Option<Vec<Vec<String>>> {
+    fn derived(&self, word: &str) -> Option<Vec<Said>> {
         if ["IH", "Z", "S"].iter().any(|phone| self.phones.get(phone).is_none()) {
             return None;
         }
@@ -143,9 +194,9 @@ impl Lexicon {
     }
 
     /// The first stem that the dictionary lists, with its ending.
-    fn inflected(&self, word: &str) -> Option<Vec<Vec<String>>> {
+    fn inflected(&self, word: &str) -> Option<Vec<Said>> {
         let mut pronunciations = stems(word).into_iter().find_map(|stem| self.listed(&stem))?;
-        for phones in &mut pronunciations {
+        for Said { phones, .. } in &mut pronunciations {
             let ending: &[&str] = match phones.last().map(String::as_str) {
                 Some("S" | "Z" | "SH" | "ZH" | "CH" | "JH") => &["IH", "Z"],
                 Some("P" | "T" | "K" | "F" | "TH") => &["S"],
@@ -205,8 +256,16 @@ impl Lexicon {
     }
 }
 
+impl Columns {
+    /// By what stands after the word of the first entry.
+    fn of(field: Option<&str>) -> Self {
+        let is_number = field.is_some_and(|field| field.contains('.') && field.parse::<f32>().is_ok());
+        if is_number { Self::Weighed } else { Self::Plain }
+    }
+}
+
 /// Letters and punctuation in their plain form: one kind of apostrophe, one of hyphen; a dash is a space.
-fn plain(c: char) -> char {
+pub(crate) fn plain(c: char) -> char {
     match c {
         '\u{2018}' | '\u{2019}' | '\u{02bc}' | '\u{ff07}' | '`' | '\u{b4}' => '\'',
         '\u{2010}' | '\u{2011}' => '-',
@@ -354,6 +413,24 @@ mod tests {
         assert!(
             Lexicon::read(Path::new("no/such.dict")).unwrap_err().to_string().starts_with("no/such.dict: cannot read")
         );
+    }
+
+    #[test]
+    fn probabilities_are_weights() {
+        let lexicon = parse("<UNK> 1.0 SPN\na 0.5 AH0\na 1 EY1\na 0.25 AH1\ncat 1e-1 K AE T\n").unwrap();
+        let weights = |word| lexicon.said(word).unwrap().iter().map(|said| said.weight.exp()).collect::<Vec<_>>();
+        assert_eq!(weights("A"), [0.5, 1.0], "of the same phones the more probable");
+        assert!((weights("cat's")[0] - 0.1).abs() < 1e-6);
+        assert_eq!(lexicon.said("a").unwrap()[1], Said { phones: vec!["EY".into()], weight: 0.0, line: 3 });
+        assert_eq!(parse(SMALL).unwrap().said("a").unwrap()[1].weight, 0.0);
+        for (line, found) in
+            [("b", "nothing"), ("b B", "'B'"), ("b 0 B", "'0'"), ("b 1.5 B", "'1.5'"), ("b NaN B", "'NaN'")]
+        {
+            let error = parse(&format!("a 0.5 AH\n{line}\n")).unwrap_err().to_string();
+            let expected =
+                format!("words.dict:2: found {found} after 'b': expected a probability above 0 and at most 1");
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! States emit; an arc that is absent is a step that cannot happen. A [`Graph`] is structure and fixed weights only; trained
 //! weights lie beside it in [`Weights`], so that a cached graph does not go stale while training moves them.
 
+mod adopt;
 pub mod check;
 mod classes;
 mod compile;
@@ -13,6 +14,7 @@ mod lattice;
 pub mod lexicon;
 pub mod ngram;
 pub mod phone_loop;
+mod pronounce;
 mod rules;
 mod source;
 mod spec;
@@ -22,17 +24,20 @@ pub(crate) mod toy;
 mod transcript;
 mod transitions;
 pub mod tree;
+mod vocabulary;
+mod words;
 
 use std::sync::Arc as Shared;
 
 use crate::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId, WordId};
 use crate::{Error, Result};
 
-pub use spec::{GraphSpec, LmSpec};
+pub use spec::{GraphSpec, LexiconSpec, LmSpec};
 pub use topology::Topology;
 pub use transcript::Slot;
 pub use transitions::TransitionRole;
 pub use tree::{Context, ContextKind, Tree, Units};
+pub use words::{Part, Word};
 
 /// A step from one state to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,9 +104,26 @@ pub struct Graph {
     finals: Vec<Boundary>,
     pdfs: usize,
     transitions: usize,
+    words: Shared<[Word]>,
+    pauses: Shared<[SymbolId]>,
 }
 
 impl Graph {
+    /// The same graph with the words that its states carry, by [`WordId`], and the symbols that are pauses between them.
+    pub(crate) fn with_words(self, words: Vec<Word>, pauses: &[SymbolId]) -> Self {
+        Self { words: words.into(), pauses: pauses.into(), ..self }
+    }
+
+    /// The words, by [`WordId`]; none in a graph without a lexicon.
+    pub fn words(&self) -> &[Word] {
+        &self.words
+    }
+
+    /// Whether `symbol` stands between the words of this graph and is part of none.
+    pub fn is_pause(&self, symbol: SymbolId) -> bool {
+        self.pauses.contains(&symbol)
+    }
+
     /// The names of the symbols.
     pub fn symbols(&self) -> &Shared<SymbolTable> {
         &self.symbols
@@ -307,6 +329,8 @@ impl GraphBuilder {
             finals: self.finals,
             pdfs: self.pdfs,
             transitions: self.transitions,
+            words: Shared::new([]),
+            pauses: Shared::new([]),
         })
     }
 

@@ -9,6 +9,7 @@ mod arpa;
 mod estimate;
 mod mix;
 mod prune;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -47,15 +47,26 @@
 //! # Ok::<(), senone::Error>(())
 //! ```
 //!
-//! A symbol may hold braces, each written twice: `"{{"` is the symbol `{`. `[lm]` with `file` and `scale` (1 when not given) names an ARPA n-gram over the symbols, relative to the graph file.
+//! A symbol may hold braces, each written twice: `"{{"` is the symbol `{`. `[lm]` with `file` and `scale` (1 when not given) names an ARPA n-gram over the
+//! symbols, relative to the graph file.
+//!
+//! `[lexicon]` makes a graph of words; the `[lm]` is then over words, and without one any word may follow any:
+//!
+//! ```toml
+//! [lexicon]
+//! file = "words.dict"                 # CMU dictionary, or lexicon.txt or lexiconp.txt of Kaldi
+//! unknown = "SPN"                     # stands for words without pronunciation, and for <unk>; without it they are an error
+//! unknown_weight = -5.0               # natural log, 0 when not given
+//! pause = -1.0                        # weight of a pause (symbols of `optional`) between two words, 0 when not given
+//! ```
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc as Shared;
 
 use super::classes::{MOST_SYMBOLS, Names};
-use super::file::GraphFile;
+use super::file::{GraphFile, LexiconFile};
 use super::rules::{self, Successors};
-use super::source::Source;
+use super::source::{Name, Source};
 use super::topology::{self, Topology};
 use super::transitions::{TransitionRole, Transitions};
 use super::tree::{Context, Units};
@@ -70,6 +81,19 @@ pub struct LmSpec {
     pub path: PathBuf,
     /// Factor on the n-gram's natural-log scores, 0 or more.
     pub scale: f32,
+}
+
+/// The dictionary that a graph file names in `[lexicon]`. Weights are natural logs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LexiconSpec {
+    /// The dictionary; a relative path in the graph file is relative to the graph file.
+    pub path: PathBuf,
+    /// What is said for a word without pronunciation.
+    pub unknown: Option<SymbolId>,
+    /// What saying it adds.
+    pub unknown_weight: f32,
+    /// What a pause between two words adds.
+    pub pause: f32,
 }
 
 /// A graph file, read and checked.
@@ -87,7 +111,8 @@ pub struct GraphSpec {
     successors: Successors,
     optional: Vec<SymbolId>,
     lm: Option<LmSpec>,
-    /// The byte at which the file says what makes the graph large: its `[lm]`, else its `[topology.default]`.
+    lexicon: Option<LexiconSpec>,
+    /// The byte at which the file says what makes the graph large: its `[lm]`, its `[lexicon]`, else its `[topology.default]`.
     size_at: usize,
     pub(super) parameters: Transitions,
 }
@@ -146,6 +171,7 @@ impl GraphSpec {
             successors,
             optional: vec![],
             lm: None,
+            lexicon: None,
             size_at: 0,
             parameters,
         })
@@ -160,14 +186,17 @@ impl GraphSpec {
         let ends = names.all(&file.end.names)?;
         let optional = names.all(&file.optional)?;
         let parameters = Transitions::new(&topologies, [&starts, &ends], &successors);
+        let lexicon = file.lexicon.as_ref().map(|lexicon| lexicon_spec(&source, lexicon, &names)).transpose()?;
         let Names { symbols, places, .. } = names;
+        let large = file.lm.as_ref().map(|lm| &lm.file).or(file.lexicon.as_ref().map(|lexicon| &lexicon.file));
         let spec = Self {
             name: file.name,
             symbols: Shared::new(symbols),
             units: Units::Monophone,
             first_pdf: running_sum(topologies.iter().map(Topology::states)),
-            size_at: file.lm.as_ref().map_or(&file.default_topology.name, |lm| &lm.file).at,
+            size_at: large.unwrap_or(&file.default_topology.name).at,
             lm: file.lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale }),
+            lexicon,
             topologies,
             starts,
             ends,
@@ -304,6 +333,11 @@ impl GraphSpec {
         self.lm.as_ref()
     }
 
+    /// The dictionary that the file names: its graph is then one of words.
+    pub fn lexicon(&self) -> Option<&LexiconSpec> {
+        self.lexicon.as_ref()
+    }
+
     /// Number of transition parameters.
     pub fn transitions(&self) -> usize {
         self.parameters.len()
@@ -321,6 +355,19 @@ impl GraphSpec {
     pub fn initial_weights(&self) -> Weights {
         Weights(self.parameters.initial().to_vec())
     }
+}
+
+fn lexicon_spec(source: &Source, file: &LexiconFile, names: &Names) -> Result<LexiconSpec> {
+    let symbol = |name: &Name| match names.all(std::slice::from_ref(name))?[..] {
+        [symbol] => Ok(symbol),
+        _ => Err(source.error(name.at, format!("`{}` is several symbols: expected one", name.text))),
+    };
+    Ok(LexiconSpec {
+        path: beside(&source.path, &file.file.text),
+        unknown: file.unknown.as_ref().map(symbol).transpose()?,
+        unknown_weight: file.unknown_weight,
+        pause: file.pause,
+    })
 }
 
 /// `file` as seen from the folder of `graph`.

@@ -12,14 +12,16 @@ mod report;
 mod score;
 mod tag_report;
 mod tags;
+mod words;
 
 pub use bootstrap::{BootstrapOptions, Interval, difference_interval, rate_interval};
 pub use boundary::BoundaryErrors;
 pub use confusions::{Confusions, EditKind};
 pub use edit::{AlignedPair, EditCounts, Edits, align, align_slots};
 pub use report::{Comparison, LabelNotes, ScoreReport, SpeakerScore, compare};
-pub use score::{Hypotheses, Reference, ReferenceSlots, ScoreOptions, Transcript, score};
+pub use score::{Hypotheses, Reference, ReferenceSlots, ScoreOptions, Transcript, Unit, score};
 pub use tags::{
     Entity, EntityCounts, EntityReport, TagComparison, TagCounts, TagPair, TagReport, TagScoreOptions, compare_tags,
     entities, score_tags,
 };
+pub use words::words_of;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::bootstrap::{Interval, difference_interval};
 use super::confusions::{Confusions, EditKind};
 use super::edit::EditCounts;
-use super::score::ScoreOptions;
+use super::score::{ScoreOptions, Unit};
 use crate::{Error, Result};
 
 /// Names listed in a line of the report before the rest is only counted; the fields hold them all.
@@ -17,7 +17,7 @@ const LISTED: usize = 20;
 /// The score of a set of hypotheses. `Display` prints it in full.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreReport {
-    /// Edits of all scored utterances: the phone error rate is `total.rate()`.
+    /// Edits of all scored utterances: the phone or word error rate is `total.rate()`.
     pub total: EditCounts,
     /// 95 % interval of the rate; none with fewer than two speakers.
     pub interval: Option<Interval>,
@@ -27,9 +27,9 @@ pub struct ScoreReport {
     pub by_utterance: bool,
     /// Every pair of labels.
     pub confusions: Confusions<String>,
-    /// Utterances without a hypothesis: their phones count as deleted.
+    /// Utterances without a hypothesis: their labels count as deleted.
     pub missing: Vec<String>,
-    /// Reference phones of the missing utterances.
+    /// Reference phones, or words, of the missing utterances.
     pub missing_phones: usize,
     /// Hypotheses without a reference: they do not count.
     pub extra: Vec<String>,
@@ -88,9 +88,9 @@ impl ScoreReport {
         self.speakers.values().map(|speaker| speaker.utterances).sum()
     }
 
-    /// One line per speaker, worst first: name, PER, S, D, I, N, utterances, with a heading and tabs between.
+    /// One line per speaker, worst first: name, rate, S, D, I, N, utterances, with a heading and tabs between.
     pub fn speaker_table(&self) -> String {
-        let mut lines = vec![format!("{}\tPER %\tS\tD\tI\tN\tutterances", self.unit())];
+        let mut lines = vec![format!("{}\t{} %\tS\tD\tI\tN\tutterances", self.unit(), self.options.unit.rate())];
         for (name, speaker) in self.ranked().into_iter().rev() {
             let EditCounts { substitutions, deletions, insertions, reference } = speaker.counts;
             let (rate, utterances) = (100.0 * speaker.counts.rate(), speaker.utterances);
@@ -117,7 +117,7 @@ impl ScoreReport {
         let EditCounts { substitutions, deletions, insertions, reference } = self.total;
         let share = |count: usize| 100.0 * count as f64 / reference as f64;
         let (unit, speakers, utterances) = (self.unit(), self.speakers.len(), self.utterances());
-        write!(f, "PER {:.2} %", share(self.total.errors()))?;
+        write!(f, "{} {:.2} %", self.options.unit.rate(), share(self.total.errors()))?;
         match self.interval {
             Some(Interval { low, high }) => {
                 let bootstrap = self.options.bootstrap;
@@ -145,10 +145,10 @@ impl ScoreReport {
         let rate = |speaker: &SpeakerScore| 100.0 * speaker.counts.rate();
         let middle = ranked.len() / 2;
         let median = (rate(ranked[middle].1) + rate(ranked[(ranked.len() - 1) / 2].1)) / 2.0;
-        let (unit, low, high) = (self.unit(), rate(low), rate(high));
+        let (unit, rate_name, low, high) = (self.unit(), self.options.unit.rate(), rate(low), rate(high));
         writeln!(
             f,
-            "; PER by {unit}: lowest {low:.2} % ({lowest}), median {median:.2} %, highest {high:.2} % ({highest})"
+            "; {rate_name} by {unit}: lowest {low:.2} % ({lowest}), median {median:.2} %, highest {high:.2} % ({highest})"
         )
     }
 
@@ -207,9 +207,10 @@ impl ScoreReport {
         let scored = self.utterances();
         if !self.missing.is_empty() {
             let (count, phones, all) = (self.missing.len(), self.missing_phones, self.total.reference);
+            let noun = self.options.unit.noun();
             write!(
                 f,
-                "no hypothesis, counted as deleted (utterances: {count} of {scored}, phones: {phones} of {all})"
+                "no hypothesis, counted as deleted (utterances: {count} of {scored}, {noun}s: {phones} of {all})"
             )?;
             writeln!(f, ": {}", listed(&self.missing))?;
         }
@@ -245,6 +246,8 @@ fn listed(names: &[String]) -> String {
 /// Two systems on the same references. `Display` prints a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
+    /// What is counted.
+    pub unit: Unit,
     /// Error rate of the first.
     pub first: f64,
     /// Error rate of the second.
@@ -269,12 +272,12 @@ pub fn compare(first: &ScoreReport, second: &ScoreReport) -> Result<Comparison> 
     let pairs: Vec<_> =
         first.speakers.values().zip(second.speakers.values()).map(|(a, b)| (a.counts, b.counts)).collect();
     let interval = difference_interval(&pairs, &first.options.bootstrap);
-    Ok(Comparison { first: first.total.rate(), second: second.total.rate(), interval })
+    Ok(Comparison { unit: first.options.unit, first: first.total.rate(), second: second.total.rate(), interval })
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_difference(f, "PER", [self.first, self.second], self.interval)
+        write_difference(f, self.unit.rate(), [self.first, self.second], self.interval)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scoring: what `senone score` does, as one function.
 //!
-//! In come references (phones, or words with all their pronunciations) and hypotheses by utterance; out goes a
-//! [`ScoreReport`] with the phone error rate and everything that was done to the labels on the way there. Nothing is left out
+//! In come references (phones, words with all their pronunciations, or words as such) and hypotheses by utterance; out goes a
+//! [`ScoreReport`] with the phone or word error rate and everything that was done to the labels on the way there. Nothing is left out
 //! or changed without a line in the report.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ pub enum Transcript {
 }
 
 impl Transcript {
-    /// A transcript with one phone sequence.
+    /// A transcript with one sequence of phones, or of words that are compared as words.
     pub fn phones<S: AsRef<str>>(phones: &[S]) -> Self {
         Self::Slots(phones.iter().map(|phone| vec![vec![phone.as_ref().to_owned()]]).collect())
     }
@@ -49,10 +49,40 @@ impl Transcript {
 /// Phones by name of utterance.
 pub type Hypotheses = BTreeMap<String, Vec<String>>;
 
+/// What labels are, and so what the report calls them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    /// Phones: the rate is the phone error rate, PER.
+    #[default]
+    Phone,
+    /// Words: the rate is the word error rate, WER.
+    Word,
+}
+
+impl Unit {
+    /// What the rate is called.
+    pub fn rate(self) -> &'static str {
+        match self {
+            Self::Phone => "PER",
+            Self::Word => "WER",
+        }
+    }
+
+    /// What one label is called.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Phone => "phone",
+            Self::Word => "word",
+        }
+    }
+}
+
 /// What happens to labels before they are compared, in this order: the stress digit 0, 1 or 2 of an upper-case ARPABET vowel
-/// is stripped, `fold` is applied, `silence` is dropped.
+/// is stripped if labels are phones, `fold` is applied, `silence` is dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreOptions {
+    /// What labels are.
+    pub unit: Unit,
     /// Label to label that counts as the same, in one step; to the empty label drops it.
     pub fold: BTreeMap<String, String>,
     /// Labels that are no phones and are dropped on both sides.
@@ -69,11 +99,14 @@ impl ScoreOptions {
         "SIL", "SPN", "NSN", "NOI", "SP", "sil", "spn", "nsn", "sp", "<eps>", "<sil>", "<s>", "</s>", "+NSN+", "+SPN+",
         "h#", "pau", "epi",
     ];
+    /// What no word is.
+    pub const NO_WORDS: [&'static str; 4] = ["<eps>", "<sil>", "<s>", "</s>"];
 }
 
 impl Default for ScoreOptions {
     fn default() -> Self {
         Self {
+            unit: Unit::Phone,
             fold: BTreeMap::new(),
             silence: Self::SILENCE.map(str::to_owned).into(),
             top_confusions: 10,
@@ -149,8 +182,9 @@ impl<'a> Scorer<'a> {
         speakers.iter().for_each(|&counts| report.total += counts);
         if report.total.reference == 0 {
             let (scored, left_out) = (report.utterances(), report.left_out.len());
+            let noun = report.options.unit.noun();
             return Err(Error::Other(format!(
-                "there is no reference phone to score: {scored} utterances without phones, {left_out} left out for words of unknown pronunciation"
+                "there is no reference {noun} to score: {scored} utterances without {noun}s, {left_out} left out for words of unknown pronunciation"
             )));
         }
         report.interval = rate_interval(&speakers, &report.options.bootstrap);
@@ -195,7 +229,10 @@ impl<'a> Labels<'a> {
 
     /// The label that `phone` is compared as; none where it is dropped.
     fn label(&mut self, phone: &str) -> Option<SymbolId> {
-        let plain = without_stress(phone);
+        let plain = match self.options.unit {
+            Unit::Phone => without_stress(phone),
+            Unit::Word => phone,
+        };
         self.notes.stress_stripped |= plain != phone;
         let label = match self.options.fold.get(plain) {
             Some(label) => {

@@ -31,4 +31,5 @@ mod toy;
 mod training;
 #[cfg_attr(not(feature = "neural"), allow(dead_code, reason = "some helpers are for tests with a model only"))]
 mod util;
+mod word_graphs;
 mod worked_examples;

@@ -1,4 +1,4 @@
-//! `senone decode`: phones with times from recordings, or from posteriors that anyone's network computed.
+//! `senone decode`: phones and words with times from recordings, or from posteriors that anyone's network computed.
 
 mod model;
 mod output;
@@ -6,9 +6,12 @@ mod posteriors;
 #[cfg(feature = "neural")]
 mod recordings;
 
+use std::path::PathBuf;
+
 use clap::Args;
-use senone::Result;
+use senone::graph::GraphSpec;
 use senone::search::{DecodeOptions, Method, SearchSettings};
+use senone::{Error, Result};
 
 use super::Outcome;
 
@@ -26,16 +29,24 @@ pub struct DecodeArgs {
     posteriors: posteriors::PosteriorArgs,
 }
 
-/// Settings of the search; what is not given is as the model was tuned.
+/// Graph and settings of the search; what is not given is as the model was tuned.
 #[derive(Debug, Args)]
 struct SearchArgs {
+    /// What may be said: a graph file with the model's symbols and topology, in place of the model's own graph and n-gram
+    ///
+    /// With a [lexicon] words are printed. The n-gram's scale is that of its [lm], and the insertion penalty 0, unless they are
+    /// given. With --posteriors and without --model, the file says everything: its pdfs are those of the posteriors, its
+    /// self-loops and rules weigh what they say, scales are 1, the beam is 16.
+    #[arg(long, value_name = "FILE")]
+    #[cfg_attr(feature = "neural", arg(conflicts_with = "ngram"))]
+    graph: Option<PathBuf>,
     /// Weight on emissions
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     acoustic_scale: Option<f32>,
     /// Weight on log-priors
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     prior_scale: Option<f32>,
-    /// Weight on the phone n-gram
+    /// Weight on the n-gram
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     lm_scale: Option<f32>,
     /// Added per phone entered, natural log; lower gives fewer phones
@@ -56,6 +67,15 @@ struct SearchArgs {
 }
 
 impl SearchArgs {
+    /// The settings `own`, those of the graph file taken from `spec`, changed as asked, and checked.
+    fn options_with(&self, spec: &GraphSpec, own: SearchSettings) -> Result<DecodeOptions> {
+        if spec.lm().is_none() && self.lm_scale.is_some() {
+            return Err(Error::Other(format!("{}: no [lm] that --lm-scale could weigh", spec.path().display())));
+        }
+        let lm_scale = spec.lm().map_or(1.0, |lm| lm.scale);
+        self.options(SearchSettings { lm_scale, insertion_penalty: 0.0, ..own })
+    }
+
     /// The settings `own`, changed as asked, and checked.
     fn options(&self, own: SearchSettings) -> Result<DecodeOptions> {
         let own = if self.no_graph { SearchSettings { prior_scale: 0.0, ..own } } else { own };

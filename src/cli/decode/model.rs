@@ -23,7 +23,9 @@ pub struct Model {
 impl Model {
     /// As the command line asks for it.
     pub fn new(args: &DecodeArgs) -> Result<Self> {
-        let mut parts = match &args.posteriors.graph {
+        let mut parts = match &args.search.graph {
+            #[cfg(feature = "neural")]
+            Some(path) if args.recordings.model.is_some() => Parts::constrained(path, args)?,
             Some(path) => Parts::of_graph(path, args)?,
             None => Parts::of_bundle(args)?,
         };
@@ -50,13 +52,19 @@ impl Parts {
     /// A graph file as it stands, untuned.
     fn of_graph(path: &Path, args: &DecodeArgs) -> Result<Self> {
         let spec = GraphSpec::read(path)?;
-        if spec.lm().is_none() && args.search.lm_scale.is_some() {
-            return Err(Error::Other(format!("{}: no [lm] that --lm-scale could weigh", path.display())));
-        }
-        let lm_scale = spec.lm().map_or(1.0, |lm| lm.scale);
-        let options = args.search.options(SearchSettings { lm_scale, ..SearchSettings::default() })?;
+        let options = args.search.options_with(&spec, SearchSettings::default())?;
         let graph = spec.compile_scaled(options.settings.lm_scale)?;
         Ok(Self { graph, weights: spec.initial_weights(), own_priors: None, options, timing: timing(SHIFT_MS)? })
+    }
+
+    /// A graph file on a trained model.
+    #[cfg(feature = "neural")]
+    fn constrained(path: &Path, args: &DecodeArgs) -> Result<Self> {
+        let (spec, bundle) = (GraphSpec::read(path)?, args.recordings.bundle()?);
+        let options = args.search.options_with(&spec, bundle.description.search)?;
+        let SearchModel { graph, weights, priors } =
+            senone::decode::constrained_model(&bundle, spec, options.settings.lm_scale)?;
+        Ok(Self { graph, weights, own_priors: Some(priors), options, timing: bundle.timing() })
     }
 
     /// The graph of a trained model, with all that was tuned for it.

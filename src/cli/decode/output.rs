@@ -1,4 +1,4 @@
-//! Where decoded phones go: to standard output or into a folder, one utterance after another.
+//! Where decoded phones and words go: to standard output or into a folder, one utterance after another.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use senone::alignment::Alignment;
 use senone::formats::{self, Format};
+use senone::graph::Graph;
+use senone::search::WORDS;
 use senone::{Error, Result};
 
 use crate::cli::{Outcome, is_broken_pipe, say, to_stdout};
@@ -19,14 +21,26 @@ pub struct OutputArgs {
     /// Write one file an utterance into this folder instead of standard output
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// What rows of text and CTM are of; TextGrid and JSON have everything [default: words where the graph has some]
+    #[arg(long, value_enum, value_name = "TIER")]
+    pub tier: Option<TierName>,
+}
+
+/// Tiers of an alignment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TierName {
+    /// Phones; in text, with the words beside them
+    Phones,
+    /// Words of the graph's [lexicon]
+    Words,
 }
 
 /// Names of [`Format`] on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
-    /// Columns for people: start, end (seconds), phone
+    /// Columns for people: start, end (seconds), phone or word
     Text,
-    /// NIST CTM: utterance, channel, start, duration (seconds), phone
+    /// NIST CTM: utterance, channel, start, duration (seconds), phone or word
     Ctm,
     /// Praat
     #[value(name = "textgrid")]
@@ -56,6 +70,27 @@ impl OutputArgs {
             }
             (None, FormatName::Ctm) => Some(formats::ctm::one_field(utterance)),
             (None, _) => None,
+        }
+    }
+
+    /// Whether the tier of `--tier` comes out of `graph`.
+    pub fn check_tier(&self, graph: &Graph) -> Result<()> {
+        match self.tier {
+            Some(TierName::Words) if graph.words().is_empty() => {
+                Err(Error::Other("--tier words: the graph has no words, it needs a [lexicon]".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `alignment` as text and CTM take it, which print rows of its first tier.
+    fn rows_of(&self, alignment: &Alignment) -> Alignment {
+        let words = alignment.tiers.iter().find(|tier| tier.name == WORDS);
+        match words.filter(|_| self.tier != Some(TierName::Phones)) {
+            Some(words) => {
+                Alignment { tiers: vec![words.clone()], utterance: alignment.utterance.clone(), ..*alignment }
+            }
+            None => alignment.clone(),
         }
     }
 
@@ -151,6 +186,10 @@ impl<'a> Sink<'a> {
 
     fn write(&self, alignment: &Alignment) -> Result<()> {
         let format = Format::from(self.args.format);
+        let alignment = &match format {
+            Format::Text | Format::Ctm => self.args.rows_of(alignment),
+            Format::TextGrid | Format::Json => alignment.clone(),
+        };
         match (&self.args.output, self.args.name_of(&alignment.utterance)) {
             (Some(folder), Some(name)) => {
                 formats::atomic::write(&folder.join(name), |file| formats::write(alignment, format, file))

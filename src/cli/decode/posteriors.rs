@@ -33,15 +33,11 @@ pub struct PosteriorArgs {
     /// State priors, a number for each pdf: natural logs if any is negative, else frame counts or probabilities
     ///
     /// Text (a Kaldi vector in brackets or one number a line), a Kaldi vector in binary, or .npy. A pdf of count 0 is never
-    /// recognised. Without this, the model's priors go with the model's graph; with --graph, posteriors are used as they
-    /// are (prior scale 0).
+    /// recognised. Without this, the model's priors are taken; with --graph and without --model, posteriors are used as
+    /// they are (prior scale 0).
     #[arg(long, value_name = "FILE", requires = "posteriors")]
     pub priors: Option<PathBuf>,
-    /// The graph file whose pdfs the posteriors are of; scales of 1, beam 16 [default: the model's graph and settings]
-    #[arg(long, value_name = "FILE", requires = "posteriors")]
-    #[cfg_attr(feature = "neural", arg(conflicts_with_all = ["model", "ngram"]))]
-    pub graph: Option<PathBuf>,
-    /// Milliseconds from one frame to the next [default: 10 with --graph, else the model's]
+    /// Milliseconds from one frame to the next [default: 10 with --graph alone, else the model's]
     #[arg(long, value_name = "X", allow_negative_numbers = true, requires = "posteriors")]
     pub frame_shift_ms: Option<f64>,
 }
@@ -85,6 +81,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let files = files(args)?;
     let kind = args.posteriors.posterior_kind.map(PosteriorKind::from);
     let decoder = Decoder { model: Model::new(args)?, kind };
+    args.output.check_tier(decoder.model.searcher.graph())?;
     args.output.make_folder()?;
     let mut outputs: NetworkOutputs = Box::new(files.into_iter().flat_map(|file| open(&file)));
     let first = next_batch(&mut outputs);

@@ -1,4 +1,4 @@
-//! Recordings to phones: the whole journey, with a model.
+//! Recordings to phones and words: the whole journey, with a model.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use senone::audio::{Channel, Notice};
 use senone::bundle::{self, Bundle};
 use senone::decode::Recogniser;
+use senone::graph::GraphSpec;
 use senone::{Error, Result};
 
 use super::DecodeArgs;
@@ -51,13 +52,29 @@ const BATCH_FILES: usize = 64;
 pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let inputs = inputs::expand(&args.recordings.audio)?;
     check(args, &inputs)?;
-    let bundle = args.recordings.bundle()?;
-    let options = args.search.options(bundle.description.search)?;
-    let recogniser = Recogniser::new(Arc::new(bundle), options)?;
+    let recogniser = recogniser(args)?;
+    args.output.check_tier(recogniser.graph())?;
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink::new(&args.output, heading);
     let all = decode_all(&recogniser, (&args.recordings, &inputs), &mut sink);
     sink.outcome(all, "recordings")
+}
+
+/// The model, with its own graph or the one that was asked for.
+fn recogniser(args: &DecodeArgs) -> Result<Recogniser> {
+    let bundle = args.recordings.bundle()?;
+    let own = bundle.description.search;
+    match &args.search.graph {
+        None => Recogniser::new(Arc::new(bundle), args.search.options(own)?),
+        Some(_) if args.search.no_graph => {
+            Err(Error::Other("--graph has no use with --no-graph: leave one out".into()))
+        }
+        Some(path) => {
+            let spec = GraphSpec::read(path)?;
+            let options = args.search.options_with(&spec, own)?;
+            Recogniser::constrained(Arc::new(bundle), spec, options)
+        }
+    }
 }
 
 fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 const START: &str = "<s>";
 const END: &str = "</s>";
-const UNKNOWN: &str = "<unk>";
+const UNKNOWN: [&str; 2] = ["<unk>", "<UNK>"];
 /// What the format writes for the logarithm of zero.
 const LOG10_ZERO: f64 = -99.0;
 /// No back-off weight is larger.
@@ -57,17 +57,24 @@ impl Ngram {
         }
     }
 
-    /// The symbols of the 1-grams of an ARPA file, in the order of the `text`.
+    /// The symbols of the 1-grams of an ARPA file, in the order of the `text`; `<unk>` is none.
     pub fn arpa_symbols(text: &str) -> SymbolTable {
-        let section = text.lines().map(str::trim).skip_while(|line| *line != "\\1-grams:").skip(1);
-        let names =
-            section.take_while(|line| !line.starts_with('\\')).filter_map(|line| line.split_whitespace().nth(1));
-        names.filter(|name| ![START, END, UNKNOWN].contains(name)).collect()
+        unigrams(text).filter(|name| !UNKNOWN.contains(name)).collect()
+    }
+
+    /// As [`Ngram::arpa_symbols`], with `<unk>` or `<UNK>` where the file has it.
+    pub fn arpa_symbols_and_unknown(text: &str) -> SymbolTable {
+        unigrams(text).collect()
+    }
+
+    /// Whether `name` is what an ARPA file calls all words that it does not list.
+    pub fn is_unknown(name: &str) -> bool {
+        UNKNOWN.contains(&name)
     }
 
     /// Reads the `text` of an ARPA file, over `symbols`. `path` is for messages.
     ///
-    /// Entries with `<unk>` are left out: no graph has a symbol for it, so they score nothing that can happen.
+    /// Entries with `<unk>` or `<UNK>` are left out unless it is one of the symbols: they score nothing that can happen.
     ///
     /// # Errors
     /// [`Error::TextFile`] with the line where a section, a count, a number or a symbol is not right.
@@ -86,6 +93,13 @@ impl Ngram {
         table.retain(|_, next| !next.scores.is_empty() || next.backoff != 0.0);
         Ok(Self::from_table(symbols, reader.declared.len(), table))
     }
+}
+
+/// The names of the 1-grams of an ARPA file but for start and end.
+fn unigrams(text: &str) -> impl Iterator<Item = &str> {
+    let section = text.lines().map(str::trim).skip_while(|line| *line != "\\1-grams:").skip(1);
+    let names = section.take_while(|line| !line.starts_with('\\')).filter_map(|line| line.split_whitespace().nth(1));
+    names.filter(|name| ![START, END].contains(name))
 }
 
 /// Where in the file the reader is; displayed as the heading of that part.
@@ -210,7 +224,7 @@ impl Reader<'_> {
         }
         let backoff = fields.get(order + 1).map(|field| self.natural_log(field)).transpose()?;
         let names = &fields[1..=order];
-        if names.contains(&UNKNOWN) && self.symbols.get(UNKNOWN).is_none() {
+        if names.iter().any(|name| UNKNOWN.contains(name) && self.symbols.get(name).is_none()) {
             return Ok(());
         }
         let tokens = (0..order).map(|place| self.token(names, place));
