@@ -48,12 +48,32 @@
 //! ```
 //!
 //! A symbol may hold braces, each written twice: `"{{"` is the symbol `{`. `[lm]` with `file` and `scale` (1 when not given) names an ARPA n-gram over the symbols, relative to the graph file.
+//!
+//! Whole sequences are narrowed by a [`[grammar]`](super::grammar), and by `[[exclusive]]`, two groups of which only one may occur:
+//!
+//! ```toml
+//! [grammar]
+//! include = "numbers.toml"            # files with [parts]
+//! rule = "a (b | <c>)* [d]"
+//! [grammar.parts]
+//! c = "/0.9/ e | /0.1/ f"
+//! [[exclusive]]
+//! a = "a{tone}"
+//! b = ["o", "u"]
+//! ```
+//!
+//! A file with `extends = "model"` has the symbols, classes, pairs and topology of a model ([`GraphSpec::read_on`]) and only narrows
+//! them: `[boundary]`, `[[forbid]]`, `[[exclusive]]`, `[grammar]` and `[lm]`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc as Shared;
 
 use super::classes::{MOST_SYMBOLS, Names};
-use super::file::GraphFile;
+use super::exclusive::{Exclusive, ExclusiveFile};
+use super::extension::no_model;
+use super::file::{AnyFile, GraphFile};
+use super::grammar::{Grammar, GrammarFile};
+use super::lattice::Lattice;
 use super::rules::{self, Successors};
 use super::source::Source;
 use super::topology::{self, Topology};
@@ -75,20 +95,22 @@ pub struct LmSpec {
 /// A graph file, read and checked.
 #[derive(Debug, Clone)]
 pub struct GraphSpec {
-    source: Source,
-    name: String,
+    pub(super) source: Source,
+    pub(super) name: String,
     symbols: Shared<SymbolTable>,
     topologies: Vec<Topology>,
     units: Units,
     /// The first pdf of each symbol, then the number of pdfs.
     first_pdf: Vec<usize>,
-    starts: Vec<SymbolId>,
-    ends: Vec<SymbolId>,
-    successors: Successors,
+    pub(super) starts: Vec<SymbolId>,
+    pub(super) ends: Vec<SymbolId>,
+    pub(super) successors: Successors,
     optional: Vec<SymbolId>,
-    lm: Option<LmSpec>,
+    pub(super) exclusive: Vec<Exclusive>,
+    grammar: Option<Shared<Grammar>>,
+    pub(super) lm: Option<LmSpec>,
     /// The byte at which the file says what makes the graph large: its `[lm]`, else its `[topology.default]`.
-    size_at: usize,
+    pub(super) size_at: usize,
     pub(super) parameters: Transitions,
 }
 
@@ -97,9 +119,19 @@ impl GraphSpec {
     ///
     /// # Errors
     /// [`Error::Io`] when it cannot be read, [`Error::GraphFile`] with line and column when it is not right: TOML, an unknown key
-    /// or name, a value out of range, a pair with two weights, a symbol with two topologies or on no legal sequence.
+    /// or name, a value out of range, a pair with two weights, a symbol with two topologies or on no legal sequence; a file that
+    /// extends a model.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::from_source(Source::read(path)?)
+        Self::read_on(path, || Err(no_model()))
+    }
+
+    /// Reads and checks the graph file at `path`; if it says `extends = "model"`, on the graph that `model` gives. Its pdfs and
+    /// transition parameters are then the model's.
+    ///
+    /// # Errors
+    /// As [`GraphSpec::read`], and those of `model`.
+    pub fn read_on(path: &Path, model: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        Self::from_source(Source::read(path)?, model)
     }
 
     /// Reads and checks the text of a graph file. Messages call it `graph.toml`; `[lm]` is relative to the current folder.
@@ -115,7 +147,7 @@ impl GraphSpec {
     /// # Errors
     /// As [`GraphSpec::read`].
     pub fn parse_as(path: &Path, text: &str) -> Result<Self> {
-        Self::from_source(Source::new(path, text))
+        Self::from_source(Source::new(path, text), || Err(no_model()))
     }
 
     /// The graph without a file in which each of `symbols` lasts one frame and may begin, follow every one, and end. Its text
@@ -145,44 +177,88 @@ impl GraphSpec {
             ends: all,
             successors,
             optional: vec![],
+            exclusive: vec![],
+            grammar: None,
             lm: None,
             size_at: 0,
             parameters,
         })
     }
 
-    fn from_source(source: Source) -> Result<Self> {
-        let file = GraphFile::read(&source)?;
-        let names = Names::read(&source, &file)?;
-        let topologies = topology::read(&source, &file, &names)?;
-        let successors = rules::successors(&source, &file, &names)?;
+    fn from_source(source: Source, model: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        match AnyFile::read(&source)? {
+            AnyFile::Whole(file) => Self::whole(source, &file),
+            AnyFile::Extends(extension) => {
+                let placed = |error| match error {
+                    Error::Other(reason) => source.error(extension.at, reason),
+                    other => other,
+                };
+                let model = model().map_err(placed)?;
+                extension.on(source, &model)
+            }
+        }
+    }
+
+    fn whole(source: Source, file: &GraphFile) -> Result<Self> {
+        let names = Names::read(&source, file)?;
+        let topologies = topology::read(&source, file, &names)?;
+        let successors = rules::successors(&source, file, &names)?;
         let starts = names.all(&file.start.names)?;
         let ends = names.all(&file.end.names)?;
         let optional = names.all(&file.optional)?;
         let parameters = Transitions::new(&topologies, [&starts, &ends], &successors);
-        let Names { symbols, places, .. } = names;
+        let lm = file.lm.as_ref();
         let spec = Self {
-            name: file.name,
-            symbols: Shared::new(symbols),
+            name: file.name.clone(),
+            symbols: Shared::new(names.symbols.clone()),
             units: Units::Monophone,
             first_pdf: running_sum(topologies.iter().map(Topology::states)),
-            size_at: file.lm.as_ref().map_or(&file.default_topology.name, |lm| &lm.file).at,
-            lm: file.lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale }),
+            size_at: lm.map_or(&file.default_topology.name, |lm| &lm.file).at,
+            lm: lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale }),
             topologies,
             starts,
             ends,
             successors,
             optional,
+            exclusive: vec![],
+            grammar: None,
             parameters,
             source: source.clone(),
         };
-        check::sound(&spec, &source, check::Places { start: file.start.at, end: file.end.at, symbols: &places })?;
-        Ok(spec)
+        let places = check::Places { start: file.start.at, end: file.end.at, symbols: &names.places };
+        check::sound(&spec, &source, places)?;
+        spec.limited(&names, (file.grammar.as_ref(), &file.exclusive))
+    }
+
+    /// With what the file says of whole sequences: its grammar and its exclusive rules.
+    pub(super) fn limited(
+        mut self,
+        names: &Names,
+        (grammar, exclusive): (Option<&GrammarFile>, &[ExclusiveFile]),
+    ) -> Result<Self> {
+        for rule in exclusive {
+            self.exclusive.push(Exclusive::read(&self.source, rule, names, &|_| false)?);
+        }
+        if let Some(file) = grammar {
+            self.size_at = file.at();
+            self.grammar = Some(Shared::new(Grammar::over_symbols(&self, file, names)?));
+        }
+        Ok(self)
     }
 
     /// The error of a graph that the file makes too large, or that its n-gram leaves empty.
     pub(super) fn size_error(&self, reason: String) -> Error {
         self.source.error(self.size_at, reason)
+    }
+
+    /// The grammar of the file.
+    pub fn grammar(&self) -> Option<&Shared<Grammar>> {
+        self.grammar.as_ref()
+    }
+
+    /// The sequences of a grammar over symbols.
+    pub(super) fn grammar_net(&self) -> Option<&Lattice> {
+        self.grammar.as_ref().and_then(|grammar| grammar.net())
     }
 
     /// The file's text, to keep it with a model; empty for [`GraphSpec::unrestricted`].
@@ -290,13 +366,12 @@ impl GraphSpec {
 
     /// Whether `to` may follow `from`.
     pub fn follows(&self, from: SymbolId, to: SymbolId) -> bool {
-        self.pair(from, to).is_some()
+        self.successors(from).binary_search_by_key(&to, |&(to, _)| to).is_ok()
     }
 
     /// The parameter of the pair `from -> to`, if it is legal.
     pub(super) fn pair(&self, from: SymbolId, to: SymbolId) -> Option<TransitionId> {
-        let place = self.successors(from).binary_search_by_key(&to, |&(to, _)| to).ok()?;
-        Some(self.parameters.pair(from, place))
+        self.parameters.pair(from, to).filter(|_| self.follows(from, to))
     }
 
     /// The n-gram that the file names.
@@ -324,7 +399,7 @@ impl GraphSpec {
 }
 
 /// `file` as seen from the folder of `graph`.
-fn beside(graph: &Path, file: &str) -> PathBuf {
+pub(super) fn beside(graph: &Path, file: &str) -> PathBuf {
     graph.parent().map_or_else(|| PathBuf::from(file), |folder| folder.join(file))
 }
 

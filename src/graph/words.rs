@@ -42,4 +42,6 @@ pub(super) struct WordNet {
     pub fan_starts: Vec<(usize, f32)>,
     /// Nodes that may come last.
     pub ends: Vec<(usize, f32)>,
+    /// The weight of saying no word at all, where that is allowed.
+    pub empty: Option<f32>,
 }
