@@ -22,6 +22,15 @@ pub struct Tier {
     pub segments: Vec<Segment>,
 }
 
+/// What was said in a named part of a grammar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slot {
+    /// The part.
+    pub name: String,
+    /// Its words, and when.
+    pub value: Segment,
+}
+
 /// Everything that was found in one recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alignment {
@@ -33,6 +42,8 @@ pub struct Alignment {
     pub sample_rate: u32,
     /// Phones first.
     pub tiers: Vec<Tier>,
+    /// In time order, the outermost first; none without a grammar of words.
+    pub slots: Vec<Slot>,
 }
 
 impl Alignment {

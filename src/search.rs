@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::alignment::{Alignment, Segment, Tier};
+use crate::alignment::{Alignment, Segment, Slot, Tier};
 use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, best_symbols, search_widening};
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
+use crate::graph::grammar::{Said, SlotValue};
 use crate::graph::{Graph, Weights};
 use crate::symbols::SymbolTable;
 use crate::timing::FrameTiming;
@@ -103,6 +104,8 @@ pub struct Decoded {
     pub phones: Tier,
     /// Words with times in samples, where the graph is one of words.
     pub words: Option<Tier>,
+    /// What was said in the named parts of a grammar.
+    pub slots: Vec<Slot>,
     /// Number of samples of the recording.
     pub samples: u64,
     /// The beams that lost every path before one held.
@@ -194,8 +197,11 @@ impl Searcher {
     pub fn decode_within(&self, posteriors: &LogPosteriors, (timing, samples): (FrameTiming, u64)) -> Result<Decoded> {
         let (spans, retries) = self.search(posteriors)?;
         let phones = phone_tier(&spans, self.symbols(), (timing, samples));
-        let words = (!self.graph().words().is_empty()).then(|| word_tier(&spans, &phones, self.graph()));
-        Ok(Decoded { phones, words, samples, retries })
+        let said = said(&spans, &phones, self.graph());
+        let words = (!self.graph().words().is_empty()).then(|| word_tier(&said, self.graph()));
+        let slots = self.graph().grammar().map_or(vec![], |grammar| grammar.slots(&said));
+        let slots = slots.into_iter().map(slot).collect();
+        Ok(Decoded { phones, words, slots, samples, retries })
     }
 }
 
@@ -203,7 +209,7 @@ impl Decoded {
     /// The result under the name of its utterance.
     pub fn into_alignment(self, utterance: &str, sample_rate: u32) -> Alignment {
         let tiers = std::iter::once(self.phones).chain(self.words).collect();
-        Alignment { utterance: utterance.to_owned(), samples: self.samples, sample_rate, tiers }
+        Alignment { utterance: utterance.to_owned(), samples: self.samples, sample_rate, tiers, slots: self.slots }
     }
 }
 
@@ -220,21 +226,33 @@ pub(crate) fn phone_tier(spans: &[SegmentSpan], symbols: &SymbolTable, (timing, 
 
 /// The words that end with `spans`, whose segments are those of `phones`: each from the first phone after the word before it, pauses
 /// aside, to the end of its last.
-fn word_tier(spans: &[SegmentSpan], phones: &Tier, graph: &Graph) -> Tier {
-    let mut segments = vec![];
+fn said(spans: &[SegmentSpan], phones: &Tier, graph: &Graph) -> Vec<Said> {
+    let mut said = vec![];
     let mut begun = None;
     for (span, phone) in spans.iter().zip(&phones.segments) {
         match span.word {
             Some(word) => {
-                let label = graph.words()[word.index()].text.clone();
-                let start = begun.take().unwrap_or(phone.start);
-                segments.push(Segment { label, start, end: phone.end, confidence: None });
+                said.push(Said { word, start: begun.take().unwrap_or(phone.start), end: phone.end });
             }
             None if !graph.is_pause(span.symbol) => begun = begun.or(Some(phone.start)),
             None => {}
         }
     }
-    Tier { name: WORDS.into(), segments }
+    said
+}
+
+fn word_tier(said: &[Said], graph: &Graph) -> Tier {
+    let segment = |&Said { word, start, end }: &Said| Segment {
+        label: graph.words()[word.index()].text.clone(),
+        start,
+        end,
+        confidence: None,
+    };
+    Tier { name: WORDS.into(), segments: said.iter().map(segment).collect() }
+}
+
+fn slot(SlotValue { name, value, start, end }: SlotValue) -> Slot {
+    Slot { name, value: Segment { label: value, start, end, confidence: None } }
 }
 
 #[cfg(test)]
@@ -259,7 +277,8 @@ mod tests {
             end: start + 1,
         };
         let spans: Vec<SegmentSpan> = rows.into_iter().enumerate().map(span).collect();
-        let tier = word_tier(&spans, &phone_tier(&spans, spec.symbols(), (timing, 80)), &graph);
+        let phones = phone_tier(&spans, spec.symbols(), (timing, 80));
+        let tier = word_tier(&said(&spans, &phones, &graph), &graph);
         let found: Vec<_> = tier.segments.iter().map(|word| (word.label.as_str(), word.start, word.end)).collect();
         assert_eq!(found, [("ab", 10, 30), ("a", 30, 40), ("a", 60, 70)]);
     }

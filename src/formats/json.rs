@@ -1,10 +1,12 @@
 //! JSON lines: one object a line is one utterance. Times are seconds, ends exclusive; `confidence` is left out where it was
-//! not computed. Tiers are keys, in their order, and each is a list of segments in time order:
+//! not computed. Tiers are keys, in their order, and each is a list of segments in time order. `slots`, left out where there are
+//! none, holds what was said in the named parts of a grammar:
 //!
 //! ```json
 //! {"utterance": "a-1", "seconds": 10.5, "sample_rate": 16000, "tiers": {
 //!     "phones": [{"label": "HH", "start": 0.1, "end": 0.21, "confidence": 0.98}],
-//!     "words": [{"label": "hi", "start": 0.1, "end": 0.5}]}}
+//!     "words": [{"label": "hi", "start": 0.1, "end": 0.5}]},
+//!     "slots": [{"name": "greeting", "value": "hi", "start": 0.1, "end": 0.5}]}
 //! ```
 
 use std::io;
@@ -12,7 +14,7 @@ use std::io;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::alignment::Alignment;
+use crate::alignment::{Alignment, Slot};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -20,6 +22,17 @@ struct Line<'a> {
     seconds: f64,
     sample_rate: u32,
     tiers: Tiers<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slots: Vec<Filled<'a>>,
+}
+
+/// A slot with its times in seconds.
+#[derive(Serialize)]
+struct Filled<'a> {
+    name: &'a str,
+    value: &'a str,
+    start: f64,
+    end: f64,
 }
 
 /// All tiers of an alignment, as a map.
@@ -54,6 +67,11 @@ impl Serialize for Tiers<'_> {
     }
 }
 
+fn filled<'a>(Slot { name, value }: &'a Slot, alignment: &Alignment) -> Filled<'a> {
+    let [start, end] = [value.start, value.end].map(|samples| alignment.seconds(samples));
+    Filled { name, value: &value.label, start, end }
+}
+
 /// Writes `alignment` as one line.
 ///
 /// # Errors
@@ -64,6 +82,7 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
         seconds: alignment.seconds(alignment.samples),
         sample_rate: alignment.sample_rate,
         tiers: Tiers(alignment),
+        slots: alignment.slots.iter().map(|slot| filled(slot, alignment)).collect(),
     };
     serde_json::to_writer(&mut *out, &line)?;
     writeln!(out)
@@ -73,6 +92,7 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
 mod tests {
     use super::super::tests::{greeting, written};
     use super::*;
+    use crate::alignment::Segment;
 
     #[test]
     fn a_line_holds_one_object_with_its_keys_in_order() {
@@ -85,6 +105,13 @@ mod tests {
         ));
         assert!(
             text.ends_with("\"words\":[{\"label\":\"hi\",\"start\":0.1,\"end\":0.5,\"confidence\":0.98}]}}\n"),
+            "{text}"
+        );
+        let value = Segment { label: "hi".into(), start: 1600, end: 8000, confidence: None };
+        alignment.slots.push(Slot { name: "greeting".into(), value });
+        let text = written(|out| write(&alignment, out));
+        assert!(
+            text.ends_with("}]},\"slots\":[{\"name\":\"greeting\",\"value\":\"hi\",\"start\":0.1,\"end\":0.5}]}\n"),
             "{text}"
         );
     }

@@ -135,7 +135,13 @@ mod tests {
         let phones =
             tier("phones", &[("SIL", 0, 1600), ("HH", 1600, 3360), ("AY", 3360, 8000), ("SIL", 8000, 168_000)]);
         let words = tier("words", &[("hi", 1600, 8000)]);
-        Alignment { utterance: "a-1".to_owned(), samples: 168_000, sample_rate: 16_000, tiers: vec![phones, words] }
+        Alignment {
+            utterance: "a-1".to_owned(),
+            samples: 168_000,
+            sample_rate: 16_000,
+            tiers: vec![phones, words],
+            slots: vec![],
+        }
     }
 
     pub(super) fn written(write: impl Fn(&mut dyn io::Write) -> io::Result<()>) -> String {

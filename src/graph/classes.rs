@@ -54,6 +54,11 @@ impl<'a> Names<'a> {
         Ok(names)
     }
 
+    /// The same names for `source`, a file that does not define them: errors are placed in it.
+    pub fn told_by(self, source: &'a Source) -> Self {
+        Self { source, ..self }
+    }
+
     /// The members of a class: a variable yields every value.
     fn members_of(&self, class: &'a Group) -> Result<Members<'a>> {
         let mut seen = BTreeSet::new();
@@ -138,6 +143,11 @@ impl<'a> Names<'a> {
             return self.source.error(at, reason);
         }
         self.source.error(at, format!("classes contain each other: {}", names.join(" -> ")))
+    }
+
+    /// Whether `name` is a symbol or a class.
+    pub fn knows(&self, name: &str) -> bool {
+        self.known(name).is_some()
     }
 
     /// The symbols of a name without variables.

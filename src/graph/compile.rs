@@ -1,19 +1,16 @@
 //! The full graph: every legal sequence, each symbol once, or once for every history that an n-gram tells apart. Graphs of words
 //! are [made elsewhere](super::vocabulary).
 
-use std::collections::BTreeMap;
-
 use super::Graph;
-use super::lattice::{Lattice, Link, MOST_ARCS, Place, Segment, too_large};
-use super::ngram::{HistoryId, Ngram};
+use super::lattice::{Lattice, Link, Place, Segment};
+use super::ngram::Ngram;
 use super::spec::GraphSpec;
-use crate::error::require;
 use crate::symbols::SymbolId;
 use crate::{Error, Result};
 
 impl GraphSpec {
-    /// The graph of every legal sequence, with the n-gram that `[lm]` names, if it names one; with a `[lexicon]`, the graph of
-    /// every sequence of its words.
+    /// The graph of every legal sequence: of the pair rules, `[grammar]` and `[[exclusive]]`, with the n-gram that `[lm]` names, if
+    /// it names one; with a `[lexicon]`, the graph of every sequence of its words.
     ///
     /// # Errors
     /// Those of reading n-gram and dictionary; [`Error::GraphFile`] at `[lm]`, else at `[lexicon]`, else at `[topology.default]`,
@@ -56,12 +53,27 @@ impl GraphSpec {
     /// [`Error::Other`] when the graph would have more than 50 million arcs, when the n-gram is over other symbols, or when it
     /// leaves no legal sequence; [`Error::Setting`] when the factor is negative or not finite.
     pub fn compile_with(&self, lm: Option<(&Ngram, f32)>) -> Result<Graph> {
-        let Some((ngram, scale)) = lm else { return self.legal_pairs_only().expand(self) };
+        let Some((ngram, scale)) = lm else { return self.sequences()?.expand(self) };
         if ngram.symbols() != self.symbols() {
             return Err(Error::Other("the n-gram and the graph have different symbols".into()));
         }
         let none = || Error::Other("the n-gram gives every legal sequence of the graph probability 0".into());
-        self.legal_pairs_only().weighed((ngram, scale))?.ok_or_else(none)?.expand(self)
+        self.sequences()?.weighed((ngram, scale))?.ok_or_else(none)?.expand(self)
+    }
+
+    /// Every legal sequence before an n-gram weighs it: the pairs or the grammar, less what exclusive rules forbid.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when there is none or the net is too large; [`Error::GraphFile`] at the exclusive rule that leaves none.
+    fn sequences(&self) -> Result<Lattice> {
+        let net = match self.grammar_net() {
+            Some(net) => net.clone(),
+            None => self
+                .legal_pairs_only()
+                .trimmed()
+                .ok_or_else(|| Error::Other("the rules of the graph leave no legal sequence".into()))?,
+        };
+        self.exclude((net, &[]), |rule| self.no_sequence(rule))
     }
 
     /// One segment a symbol: the last symbol is all the history there is.
@@ -78,86 +90,6 @@ impl GraphSpec {
         net.starts = self.starts().iter().map(|symbol| (symbol.index(), 0.0)).collect();
         net.ends = self.ends().iter().map(|symbol| (symbol.index(), 0.0)).collect();
         net
-    }
-}
-
-impl Lattice {
-    /// The same sequences, weighed by an n-gram over their symbols and the factor on its scores: every segment once for each
-    /// history after it. `None` when all sequences have probability 0.
-    ///
-    /// # Errors
-    /// [`Error::Other`] when there would be more than 50 million links; [`Error::Setting`] when the factor is negative or not
-    /// finite.
-    pub(super) fn weighed(&self, (ngram, scale): (&Ngram, f32)) -> Result<Option<Lattice>> {
-        require(scale.is_finite() && scale >= 0.0, "scale of the n-gram", scale, "a finite number of 0 or more")?;
-        let mut histories = Histories { plain: self, ngram, scale, places: BTreeMap::new(), net: Lattice::default() };
-        histories.expand()?;
-        Ok(histories.net.trimmed())
-    }
-}
-
-/// A net by history, as far as it is laid out.
-struct Histories<'a> {
-    plain: &'a Lattice,
-    ngram: &'a Ngram,
-    scale: f32,
-    /// The new segment of a plain one and the history after it.
-    places: BTreeMap<(HistoryId, usize), usize>,
-    net: Lattice,
-}
-
-impl Histories<'_> {
-    /// Breadth first from the starts: segments are numbered as they are met.
-    fn expand(&mut self) -> Result<()> {
-        let mut onward = vec![vec![]; self.plain.segments.len()];
-        self.plain.links.iter().for_each(|link| onward[link.from].push((link.to, link.fixed)));
-        let ends: BTreeMap<usize, f32> = self.plain.ends.iter().copied().collect();
-        let mut open = vec![];
-        for &(segment, fixed) in &self.plain.starts {
-            if let Some((segment, score)) = self.enter(self.ngram.start(), segment, &mut open) {
-                self.net.starts.push((segment, fixed + score));
-            }
-        }
-        let mut next = 0;
-        while let Some(&(history, segment)) = open.get(next) {
-            let end = self.scale * self.ngram.end(history);
-            if let (Some(fixed), true) = (ends.get(&segment), end.is_finite()) {
-                self.net.ends.push((next, fixed + end));
-            }
-            for &(to, fixed) in &onward[segment] {
-                if let Some((to, score)) = self.enter(history, to, &mut open) {
-                    self.net.links.push(Link { from: next, to, fixed: fixed + score });
-                }
-            }
-            if self.net.links.len() > MOST_ARCS {
-                return Err(too_large(self.net.links.len()));
-            }
-            next += 1;
-        }
-        Ok(())
-    }
-
-    /// The place of `segment` said after `history`, and what the n-gram adds; `None` when it gives probability 0.
-    fn enter(
-        &mut self,
-        history: HistoryId,
-        segment: usize,
-        open: &mut Vec<(HistoryId, usize)>,
-    ) -> Option<(usize, f32)> {
-        let Segment { symbol, .. } = self.plain.segments[segment];
-        let (score, after) = match self.ngram.knows(symbol) {
-            true => (self.ngram.score(history, symbol), self.ngram.next(history, symbol)),
-            false => (0.0, history),
-        };
-        let score = self.scale * score;
-        if !score.is_finite() {
-            return None;
-        }
-        let place = *self.places.entry((after, segment)).or_insert_with(|| {
-            open.push((after, segment));
-            self.net.segment(self.plain.segments[segment])
-        });
-        Some((place, score))
     }
 }
 

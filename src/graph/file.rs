@@ -1,5 +1,8 @@
 //! What a graph file says, word for word: sections in file order, names with their places, nothing resolved yet.
 
+use super::exclusive::{self, ExclusiveFile};
+use super::extension::Extension;
+use super::grammar::{self, GrammarFile};
 use super::source::{Name, Source, Table, Value};
 use crate::Result;
 
@@ -16,8 +19,17 @@ pub(super) struct GraphFile {
     pub forbid: Vec<Rule>,
     pub default_topology: TopologyFile,
     pub topologies: Vec<TopologyFile>,
+    pub exclusive: Vec<ExclusiveFile>,
+    pub grammar: Option<GrammarFile>,
     pub lm: Option<LmFile>,
     pub lexicon: Option<LexiconFile>,
+}
+
+/// A file that says everything itself, or one that narrows the graph of a model.
+#[derive(Debug)]
+pub(super) enum AnyFile {
+    Whole(Box<GraphFile>),
+    Extends(Box<Extension>),
 }
 
 /// A variable with its values, or a class with its members.
@@ -77,37 +89,73 @@ pub(super) struct LexiconFile {
     pub pause: f32,
 }
 
-const TOP_KEYS: [&str; 11] =
-    ["format", "name", "optional", "vars", "classes", "boundary", "allow", "forbid", "topology", "lm", "lexicon"];
+pub(super) const TOP_KEYS: [&str; 14] = [
+    "format",
+    "extends",
+    "name",
+    "optional",
+    "vars",
+    "classes",
+    "boundary",
+    "allow",
+    "forbid",
+    "topology",
+    "exclusive",
+    "grammar",
+    "lm",
+    "lexicon",
+];
 
 /// More frames than any symbol needs; keeps a slip of the finger from filling the memory.
 const MOST_FRAMES: usize = 1000;
 
-impl GraphFile {
+impl AnyFile {
     /// Reads the sections of `source`.
     pub fn read(source: &Source) -> Result<Self> {
         let top = source.top(&TOP_KEYS)?;
-        check_format(source, &top)?;
-        let boundary = source.table(top.need("boundary", "the file")?, &["start", "end"])?;
+        match Extension::read(source, &top)? {
+            Some(extension) => Ok(Self::Extends(Box::new(extension))),
+            None => GraphFile::of(source, &top).map(|file| Self::Whole(Box::new(file))),
+        }
+    }
+}
+
+impl GraphFile {
+    /// Reads the sections of `source`, which extends nothing.
+    pub fn read(source: &Source) -> Result<Self> {
+        Self::of(source, &source.top(&TOP_KEYS)?)
+    }
+
+    fn of(source: &Source, top: &Table) -> Result<Self> {
+        check_format(source, top)?;
+        let [start, end] = boundary(source, top.need("boundary", "the file")?)?;
         let (default_topology, topologies) = topologies(source, top.need("topology", "the file")?)?;
         Ok(Self {
             name: top.get("name").map_or(Ok(String::new()), |v| source.name(v, "a string").map(|name| name.text))?,
             optional: top.get("optional").map_or(Ok(vec![]), |v| source.names(v))?,
             vars: top.get("vars").map_or(Ok(vec![]), |v| groups(source, v))?,
             classes: classes(source, top.need("classes", "the file")?)?,
-            start: side(source, boundary.need("start", "[boundary]")?)?,
-            end: side(source, boundary.need("end", "[boundary]")?)?,
+            start,
+            end,
             allow: rules(source, top.get("allow"), "[[allow]]", &["from", "to", "weight"])?,
             forbid: rules(source, top.get("forbid"), "[[forbid]]", &["from", "to"])?,
             default_topology,
             topologies,
+            exclusive: top.get("exclusive").map_or(Ok(vec![]), |v| exclusive::tables(source, v))?,
+            grammar: top.get("grammar").map(|v| grammar::table(source, v)).transpose()?,
             lm: top.get("lm").map(|v| lm(source, v)).transpose()?,
             lexicon: top.get("lexicon").map(|v| lexicon(source, v)).transpose()?,
         })
     }
 }
 
-fn check_format(source: &Source, top: &Table) -> Result<()> {
+/// `start` and `end` of a `[boundary]`.
+pub(super) fn boundary(source: &Source, value: &Value) -> Result<[Side; 2]> {
+    let table = source.table(value, &["start", "end"])?;
+    Ok([side(source, table.need("start", "[boundary]")?)?, side(source, table.need("end", "[boundary]")?)?])
+}
+
+pub(super) fn check_format(source: &Source, top: &Table) -> Result<()> {
     let value = top.need("format", "the file")?;
     match source.count(value, 1..=1) {
         Ok(_) => Ok(()),
@@ -129,11 +177,11 @@ fn classes(source: &Source, value: &Value) -> Result<Vec<Group>> {
     }
 }
 
-fn side(source: &Source, value: &Value) -> Result<Side> {
+pub(super) fn side(source: &Source, value: &Value) -> Result<Side> {
     Ok(Side { at: value.span().start, names: source.names(value)? })
 }
 
-fn rules(source: &Source, value: Option<&Value>, title: &str, keys: &[&str]) -> Result<Vec<Rule>> {
+pub(super) fn rules(source: &Source, value: Option<&Value>, title: &str, keys: &[&str]) -> Result<Vec<Rule>> {
     let tables = value.map_or(Ok(vec![]), |value| source.tables(value, keys))?;
     let rule = |table: Table| {
         let weight = weight(source, table.get("weight"))?;
@@ -181,7 +229,7 @@ fn dwell(source: &Source, value: &Value) -> Result<Dwell> {
     if p > 0.0 && p < 1.0 { Ok(Dwell::Probability(p)) } else { Err(source.wrong(value, expected)) }
 }
 
-fn lm(source: &Source, value: &Value) -> Result<LmFile> {
+pub(super) fn lm(source: &Source, value: &Value) -> Result<LmFile> {
     let table = source.table(value, &["file", "scale"])?;
     let expected = "a number of 0 or more";
     let scale = table.get("scale").map_or(Ok(1.0), |value| match source.number(value, expected)? {
@@ -191,7 +239,7 @@ fn lm(source: &Source, value: &Value) -> Result<LmFile> {
     Ok(LmFile { file: source.name(table.need("file", "[lm]")?, "the path of an ARPA file")?, scale })
 }
 
-fn lexicon(source: &Source, value: &Value) -> Result<LexiconFile> {
+pub(super) fn lexicon(source: &Source, value: &Value) -> Result<LexiconFile> {
     let table = source.table(value, &["file", "unknown", "unknown_weight", "pause"])?;
     let unknown = table.get("unknown").map(|value| source.name(value, "a symbol")).transpose()?;
     if let (Some(value), None) = (table.get("unknown_weight"), &unknown) {

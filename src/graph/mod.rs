@@ -9,9 +9,13 @@ mod classes;
 mod compile;
 mod context;
 pub mod dot;
+mod exclusive;
+mod extension;
 mod file;
+pub mod grammar;
 mod lattice;
 pub mod lexicon;
+mod memory;
 pub mod ngram;
 pub mod phone_loop;
 mod pronounce;
@@ -32,6 +36,7 @@ use std::sync::Arc as Shared;
 use crate::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId, WordId};
 use crate::{Error, Result};
 
+pub use grammar::Grammar;
 pub use spec::{GraphSpec, LexiconSpec, LmSpec};
 pub use topology::Topology;
 pub use transcript::Slot;
@@ -106,12 +111,23 @@ pub struct Graph {
     transitions: usize,
     words: Shared<[Word]>,
     pauses: Shared<[SymbolId]>,
+    grammar: Option<Shared<Grammar>>,
 }
 
 impl Graph {
     /// The same graph with the words that its states carry, by [`WordId`], and the symbols that are pauses between them.
     pub(crate) fn with_words(self, words: Vec<Word>, pauses: &[SymbolId]) -> Self {
         Self { words: words.into(), pauses: pauses.into(), ..self }
+    }
+
+    /// The same graph with the grammar that its words are of.
+    pub(crate) fn with_grammar(self, grammar: Option<Shared<Grammar>>) -> Self {
+        Self { grammar, ..self }
+    }
+
+    /// The grammar that the words are of, if they are of one.
+    pub fn grammar(&self) -> Option<&Grammar> {
+        self.grammar.as_deref()
     }
 
     /// The words, by [`WordId`]; none in a graph without a lexicon.
@@ -331,6 +347,7 @@ impl GraphBuilder {
             transitions: self.transitions,
             words: Shared::new([]),
             pauses: Shared::new([]),
+            grammar: None,
         })
     }
 

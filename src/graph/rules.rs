@@ -12,12 +12,7 @@ pub(super) type Successors = Vec<Vec<(SymbolId, f32)>>;
 /// The legal pairs of `file`: those that an allow covers and no forbid does.
 pub(super) fn successors(source: &Source, file: &GraphFile, names: &Names) -> Result<Successors> {
     let symbols = names.symbols.len();
-    let mut forbidden = vec![false; symbols * symbols];
-    for rule in &file.forbid {
-        for (from, to) in pairs(names, rule)? {
-            forbidden[from.index() * symbols + to.index()] = true;
-        }
-    }
+    let forbidden = forbidden(names, &file.forbid)?;
     let mut allowed: Vec<Option<&Rule>> = vec![None; symbols * symbols];
     for rule in &file.allow {
         for (from, to) in pairs(names, rule)? {
@@ -38,6 +33,18 @@ pub(super) fn successors(source: &Source, file: &GraphFile, names: &Names) -> Re
             .collect()
     };
     Ok(allowed.chunks(symbols).map(row).collect())
+}
+
+/// Whether each pair, row by row, is covered by one of `rules`.
+pub(super) fn forbidden(names: &Names, rules: &[Rule]) -> Result<Vec<bool>> {
+    let symbols = names.symbols.len();
+    let mut forbidden = vec![false; symbols * symbols];
+    for rule in rules {
+        for (from, to) in pairs(names, rule)? {
+            forbidden[from.index() * symbols + to.index()] = true;
+        }
+    }
+    Ok(forbidden)
 }
 
 /// The pairs that `rule` covers; a variable has the same value on both sides.

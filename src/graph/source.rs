@@ -73,6 +73,27 @@ impl Source {
         }
     }
 
+    /// The byte of the file at which each byte of the string `name` is written, and that at which it ends.
+    pub fn places_within(&self, name: &Name) -> Vec<usize> {
+        let raw = &self.text[name.at..];
+        let quotes = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| raw.starts_with(quotes)).unwrap_or("");
+        let mut at = name.at + quotes.len();
+        if quotes.len() == 3 {
+            at += newline(&self.text[at..]);
+        }
+        let mut places = vec![];
+        for character in name.text.chars() {
+            let (skipped, length) = match quotes.starts_with('"') {
+                true => written(&self.text[at..], character),
+                false => (0, plain(&self.text[at..], character)),
+            };
+            places.extend(std::iter::repeat_n(at + skipped, character.len_utf8()));
+            at += skipped + length;
+        }
+        places.push(at);
+        places
+    }
+
     /// A list of strings; a single string stands for a list of one.
     pub fn names(&self, value: &Value) -> Result<Vec<Name>> {
         match value.get_ref() {
@@ -154,6 +175,32 @@ impl<'a> Table<'a> {
     pub fn need(&self, key: &str, title: &str) -> Result<&Value<'a>> {
         self.get(key).ok_or_else(|| self.source.error(self.at, format!("{title} has no `{key}`")))
     }
+}
+
+/// Length of the line's end that `raw` begins with, 0 when there is none.
+fn newline(raw: &str) -> usize {
+    ["\r\n", "\n"].into_iter().find(|end| raw.starts_with(end)).map_or(0, str::len)
+}
+
+/// Length of what is written for `character`, which stands for itself: TOML may read either line's end as `\n`.
+fn plain(raw: &str, character: char) -> usize {
+    if character == '\n' { newline(raw).max(1) } else { character.len_utf8() }
+}
+
+/// Length of what `raw` skips (lines continued with a backslash) before `character`, and of what is written for it.
+fn written(raw: &str, character: char) -> (usize, usize) {
+    let mut rest = raw;
+    while let Some(after) = rest.strip_prefix('\\').filter(|after| after.starts_with(char::is_whitespace)) {
+        rest = after.trim_start();
+    }
+    let length = match rest.strip_prefix('\\').map(|escaped| escaped.chars().next()) {
+        None => plain(rest, character),
+        Some(Some('x')) => 4,
+        Some(Some('u')) => 6,
+        Some(Some('U')) => 10,
+        Some(_) => 2,
+    };
+    (raw.len() - rest.len(), length)
 }
 
 /// `text` without the byte order mark that some editors put first, which would shift every place.

@@ -59,12 +59,32 @@
 //! unknown_weight = -5.0               # natural log, 0 when not given
 //! pause = -1.0                        # weight of a pause (symbols of `optional`) between two words, 0 when not given
 //! ```
+//!
+//! Sequences, of words where there is a `[lexicon]`, are narrowed by a [`[grammar]`](super::grammar), and by `[[exclusive]]`, two groups of which only one may occur:
+//!
+//! ```toml
+//! [grammar]
+//! include = "numbers.toml"            # files with [parts]
+//! rule = "a (b | <c>)* [d]"
+//! [grammar.parts]
+//! c = "/0.9/ e | /0.1/ f"
+//! [[exclusive]]
+//! a = "a{tone}"
+//! b = ["o", "u"]
+//! ```
+//!
+//! A file with `extends = "model"` has the symbols, classes, pairs and topology of a model ([`GraphSpec::read_on`]) and only narrows
+//! them: `[boundary]`, `[[forbid]]`, `[[exclusive]]`, `[lexicon]`, `[grammar]` and `[lm]`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc as Shared;
 
 use super::classes::{MOST_SYMBOLS, Names};
-use super::file::{GraphFile, LexiconFile};
+use super::exclusive::{Exclusive, ExclusiveFile};
+use super::extension::no_model;
+use super::file::{AnyFile, GraphFile, LexiconFile};
+use super::grammar::{Grammar, GrammarFile};
+use super::lattice::Lattice;
 use super::rules::{self, Successors};
 use super::source::{Name, Source};
 use super::topology::{self, Topology};
@@ -99,21 +119,24 @@ pub struct LexiconSpec {
 /// A graph file, read and checked.
 #[derive(Debug, Clone)]
 pub struct GraphSpec {
-    source: Source,
-    name: String,
+    pub(super) source: Source,
+    pub(super) name: String,
     symbols: Shared<SymbolTable>,
     topologies: Vec<Topology>,
     units: Units,
     /// The first pdf of each symbol, then the number of pdfs.
     first_pdf: Vec<usize>,
-    starts: Vec<SymbolId>,
-    ends: Vec<SymbolId>,
-    successors: Successors,
+    pub(super) starts: Vec<SymbolId>,
+    pub(super) ends: Vec<SymbolId>,
+    pub(super) successors: Successors,
     optional: Vec<SymbolId>,
-    lm: Option<LmSpec>,
-    lexicon: Option<LexiconSpec>,
-    /// The byte at which the file says what makes the graph large: its `[lm]`, its `[lexicon]`, else its `[topology.default]`.
-    size_at: usize,
+    pub(super) exclusive: Vec<Exclusive>,
+    grammar: Option<Shared<Grammar>>,
+    pub(super) lm: Option<LmSpec>,
+    pub(super) lexicon: Option<LexiconSpec>,
+    /// The byte at which the file says what makes the graph large: its `[grammar]`, its `[lm]`, its `[lexicon]`, else its
+    /// `[topology.default]`.
+    pub(super) size_at: usize,
     pub(super) parameters: Transitions,
 }
 
@@ -122,9 +145,19 @@ impl GraphSpec {
     ///
     /// # Errors
     /// [`Error::Io`] when it cannot be read, [`Error::GraphFile`] with line and column when it is not right: TOML, an unknown key
-    /// or name, a value out of range, a pair with two weights, a symbol with two topologies or on no legal sequence.
+    /// or name, a value out of range, a pair with two weights, a symbol with two topologies or on no legal sequence; a file that
+    /// extends a model.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::from_source(Source::read(path)?)
+        Self::read_on(path, || Err(no_model()))
+    }
+
+    /// Reads and checks the graph file at `path`; if it says `extends = "model"`, on the graph that `model` gives. Its pdfs and
+    /// transition parameters are then the model's.
+    ///
+    /// # Errors
+    /// As [`GraphSpec::read`], and those of `model`.
+    pub fn read_on(path: &Path, model: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        Self::from_source(Source::read(path)?, model)
     }
 
     /// Reads and checks the text of a graph file. Messages call it `graph.toml`; `[lm]` is relative to the current folder.
@@ -140,7 +173,7 @@ impl GraphSpec {
     /// # Errors
     /// As [`GraphSpec::read`].
     pub fn parse_as(path: &Path, text: &str) -> Result<Self> {
-        Self::from_source(Source::new(path, text))
+        Self::from_source(Source::new(path, text), || Err(no_model()))
     }
 
     /// The graph without a file in which each of `symbols` lasts one frame and may begin, follow every one, and end. Its text
@@ -170,6 +203,8 @@ impl GraphSpec {
             ends: all,
             successors,
             optional: vec![],
+            exclusive: vec![],
+            grammar: None,
             lm: None,
             lexicon: None,
             size_at: 0,
@@ -177,41 +212,91 @@ impl GraphSpec {
         })
     }
 
-    fn from_source(source: Source) -> Result<Self> {
-        let file = GraphFile::read(&source)?;
-        let names = Names::read(&source, &file)?;
-        let topologies = topology::read(&source, &file, &names)?;
-        let successors = rules::successors(&source, &file, &names)?;
+    fn from_source(source: Source, model: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        match AnyFile::read(&source)? {
+            AnyFile::Whole(file) => Self::whole(source, &file),
+            AnyFile::Extends(extension) => {
+                let placed = |error| match error {
+                    Error::Other(reason) => source.error(extension.at, reason),
+                    other => other,
+                };
+                let model = model().map_err(placed)?;
+                extension.on(source, &model)
+            }
+        }
+    }
+
+    fn whole(source: Source, file: &GraphFile) -> Result<Self> {
+        let names = Names::read(&source, file)?;
+        let topologies = topology::read(&source, file, &names)?;
+        let successors = rules::successors(&source, file, &names)?;
         let starts = names.all(&file.start.names)?;
         let ends = names.all(&file.end.names)?;
         let optional = names.all(&file.optional)?;
         let parameters = Transitions::new(&topologies, [&starts, &ends], &successors);
         let lexicon = file.lexicon.as_ref().map(|lexicon| lexicon_spec(&source, lexicon, &names)).transpose()?;
-        let Names { symbols, places, .. } = names;
-        let large = file.lm.as_ref().map(|lm| &lm.file).or(file.lexicon.as_ref().map(|lexicon| &lexicon.file));
+        let lm = file.lm.as_ref();
+        let large = lm.map(|lm| &lm.file).or(file.lexicon.as_ref().map(|lexicon| &lexicon.file));
         let spec = Self {
-            name: file.name,
-            symbols: Shared::new(symbols),
+            name: file.name.clone(),
+            symbols: Shared::new(names.symbols.clone()),
             units: Units::Monophone,
             first_pdf: running_sum(topologies.iter().map(Topology::states)),
             size_at: large.unwrap_or(&file.default_topology.name).at,
-            lm: file.lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale }),
+            lm: lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale }),
             lexicon,
             topologies,
             starts,
             ends,
             successors,
             optional,
+            exclusive: vec![],
+            grammar: None,
             parameters,
             source: source.clone(),
         };
-        check::sound(&spec, &source, check::Places { start: file.start.at, end: file.end.at, symbols: &places })?;
-        Ok(spec)
+        let places = check::Places { start: file.start.at, end: file.end.at, symbols: &names.places };
+        check::sound(&spec, &source, places)?;
+        spec.limited(&names, (file.grammar.as_ref(), &file.exclusive))
+    }
+
+    /// With what the file says of whole sequences: its grammar and its exclusive rules.
+    pub(super) fn limited(
+        mut self,
+        names: &Names,
+        (grammar, exclusive): (Option<&GrammarFile>, &[ExclusiveFile]),
+    ) -> Result<Self> {
+        let is_word = |name: &str| self.lexicon.is_some() && !names.knows(name);
+        let rules = exclusive.iter().map(|rule| Exclusive::read(&self.source, rule, names, &is_word));
+        self.exclusive.extend(rules.collect::<Result<Vec<_>>>()?);
+        if let Some(file) = grammar {
+            self.size_at = file.at();
+            let grammar = match self.lexicon {
+                None => Grammar::over_symbols(&self, file, names)?,
+                Some(_) if self.lm.is_some() => {
+                    let reason = "[grammar] and [lm] would both say which words follow which: leave one of them out";
+                    return Err(self.source.error(file.at(), reason));
+                }
+                Some(_) => Grammar::over_words(&self.source, file)?,
+            };
+            self.grammar = Some(Shared::new(grammar));
+        }
+        Ok(self)
     }
 
     /// The error of a graph that the file makes too large, or that its n-gram leaves empty.
     pub(super) fn size_error(&self, reason: String) -> Error {
         self.source.error(self.size_at, reason)
+    }
+
+    /// The grammar of the file.
+    pub fn grammar(&self) -> Option<&Shared<Grammar>> {
+        self.grammar.as_ref()
+    }
+
+    /// The sequences of a grammar over symbols.
+    pub(super) fn grammar_net(&self) -> Option<&Lattice> {
+        self.grammar.as_ref().and_then(|grammar| grammar.net())
     }
 
     /// The file's text, to keep it with a model; empty for [`GraphSpec::unrestricted`].
@@ -319,13 +404,12 @@ impl GraphSpec {
 
     /// Whether `to` may follow `from`.
     pub fn follows(&self, from: SymbolId, to: SymbolId) -> bool {
-        self.pair(from, to).is_some()
+        self.successors(from).binary_search_by_key(&to, |&(to, _)| to).is_ok()
     }
 
     /// The parameter of the pair `from -> to`, if it is legal.
     pub(super) fn pair(&self, from: SymbolId, to: SymbolId) -> Option<TransitionId> {
-        let place = self.successors(from).binary_search_by_key(&to, |&(to, _)| to).ok()?;
-        Some(self.parameters.pair(from, place))
+        self.parameters.pair(from, to).filter(|_| self.follows(from, to))
     }
 
     /// The n-gram that the file names.
@@ -357,7 +441,7 @@ impl GraphSpec {
     }
 }
 
-fn lexicon_spec(source: &Source, file: &LexiconFile, names: &Names) -> Result<LexiconSpec> {
+pub(super) fn lexicon_spec(source: &Source, file: &LexiconFile, names: &Names) -> Result<LexiconSpec> {
     let symbol = |name: &Name| match names.all(std::slice::from_ref(name))?[..] {
         [symbol] => Ok(symbol),
         _ => Err(source.error(name.at, format!("`{}` is several symbols: expected one", name.text))),
@@ -371,7 +455,7 @@ fn lexicon_spec(source: &Source, file: &LexiconFile, names: &Names) -> Result<Le
 }
 
 /// `file` as seen from the folder of `graph`.
-fn beside(graph: &Path, file: &str) -> PathBuf {
+pub(super) fn beside(graph: &Path, file: &str) -> PathBuf {
     graph.parent().map_or_else(|| PathBuf::from(file), |folder| folder.join(file))
 }
 

@@ -1,7 +1,9 @@
 //! The transcript graph: every alignment of one transcript, with the same pdfs and parameters as the full graph.
 
 use super::Graph;
+use super::grammar::Within;
 use super::lattice::{Lattice, MOST_ARCS, Place, Segment, too_large};
+use super::memory::Remembered;
 use super::ngram::Ngram;
 use super::spec::GraphSpec;
 use crate::symbols::{SymbolId, WordId};
@@ -27,7 +29,8 @@ impl GraphSpec {
     /// wherever the pair rules and the boundary permit. The scores of an `[lm]` are left out: one transcript has one.
     ///
     /// # Errors
-    /// [`Error::Transcript`] naming the first pair that the graph forbids, when no alignment is legal.
+    /// [`Error::Transcript`] naming the first pair that the graph or its grammar forbids, when no alignment is legal, or two
+    /// symbols that an exclusive rule keeps apart.
     pub fn transcript(&self, symbols: &[SymbolId]) -> Result<Graph> {
         let slot = |&symbol| Slot { word: None, alternatives: vec![vec![symbol]] };
         self.transcript_of(&symbols.iter().map(slot).collect::<Vec<_>>())
@@ -61,7 +64,17 @@ impl GraphSpec {
     fn transcript_net(&self, slots: &[Slot]) -> Result<Lattice> {
         slots.iter().try_for_each(|slot| self.check_slot(slot))?;
         let laid = self.lay(slots)?;
-        laid.net.clone().trimmed().ok_or_else(|| Error::Transcript { reason: self.first_fault(&laid) })
+        let fault = |reached: &[bool], by: &str| Error::Transcript { reason: self.first_fault(&laid, (reached, by)) };
+        let net = match self.grammar_net() {
+            None => laid.net.clone().trimmed().ok_or_else(|| fault(&laid.net.reached(), "graph"))?,
+            Some(grammar) => {
+                let Remembered { net, plain } = laid.net.remembered(&Within::new(grammar))?;
+                let mut reached = vec![false; laid.net.segments.len()];
+                plain.into_iter().for_each(|segment| reached[segment] = true);
+                net.trimmed().ok_or_else(|| fault(&reached, "grammar"))?
+            }
+        };
+        self.exclude((net, &[]), |rule| self.broken(rule, &laid.net))
     }
 
     fn check_slot(&self, slot: &Slot) -> Result<()> {
@@ -139,9 +152,9 @@ impl GraphSpec {
         chains
     }
 
-    /// Why no way leads through the net: the first step, in the order of the transcript, that none can take.
-    fn first_fault(&self, laid: &Laid) -> String {
-        let reached = laid.net.reached();
+    /// Why no way leads through the net: the first step, in the order of the transcript, that none can take, when ways lead to the
+    /// segments that are `reached`; `by` is what forbids the step.
+    fn first_fault(&self, laid: &Laid, (reached, by): (&[bool], &str)) -> String {
         let name = |segment: usize| self.symbols().name(laid.net.segments[segment].symbol);
         let mut before: Option<usize> = None;
         for chains in &laid.slots {
@@ -151,15 +164,15 @@ impl GraphSpec {
                 let broken = chain.iter().position(|&segment| !reached[segment]).unwrap_or(0);
                 let from = if broken == 0 { before } else { Some(chain[broken - 1]) };
                 return match from {
-                    Some(from) => format!("{} -> {} is not allowed by the graph", name(from), name(chain[broken])),
-                    None => format!("{} is not allowed as the first symbol by the graph", name(chain[broken])),
+                    Some(from) => format!("{} -> {} is not allowed by the {by}", name(from), name(chain[broken])),
+                    None => format!("{} is not allowed as the first symbol by the {by}", name(chain[broken])),
                 };
             };
             before = Some(chain[chain.len() - 1]);
         }
         match before {
-            Some(last) => format!("{} is not allowed as the last symbol by the graph", name(last)),
-            None => "the transcript is empty and the graph allows no sequence of optional symbols alone".into(),
+            Some(last) => format!("{} is not allowed as the last symbol by the {by}", name(last)),
+            None => format!("the transcript is empty and the {by} allows no sequence of optional symbols alone"),
         }
     }
 }

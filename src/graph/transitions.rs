@@ -141,8 +141,11 @@ impl Transitions {
         self.symbols[symbol.index()].end
     }
 
-    /// The pair of `from` and the symbol in `place` among its successors.
-    pub fn pair(&self, from: SymbolId, place: usize) -> TransitionId {
-        TransitionId::from_index(self.symbols[from.index()].first_pair + place)
+    /// The pair `from -> to`, if it is legal.
+    pub fn pair(&self, from: SymbolId, to: SymbolId) -> Option<TransitionId> {
+        let first = self.symbols[from.index()].first_pair;
+        let end = self.symbols.get(from.index() + 1).map_or(self.roles.len(), |next| next.first_pair);
+        let place = self.roles[first..end].binary_search(&TransitionRole::Pair { from, to }).ok()?;
+        Some(TransitionId::from_index(first + place))
     }
 }

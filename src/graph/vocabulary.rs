@@ -14,12 +14,14 @@ use crate::{Error, Result};
 const NAMED: usize = 5;
 
 impl GraphSpec {
-    /// The graph of the words of `lexicon`: as the n-gram of `[lm]` allows and weighs them, else any after any.
+    /// The graph of the words of `lexicon`: as `[grammar]` allows them, as the n-gram of `[lm]` does, else any after any;
+    /// less what exclusive rules forbid.
     pub(super) fn compile_words(&self, lexicon: &LexiconSpec, scale: f32) -> Result<Graph> {
         let dictionary = Lexicon::read(&lexicon.path)?;
-        let (words, net) = match self.lm() {
-            Some(lm) => word_ngram(lm, lexicon, scale)?,
-            None => self.any_words(&dictionary),
+        let (words, net) = match (self.grammar(), self.lm()) {
+            (Some(grammar), _) => (grammar.words().to_vec(), grammar.word_net()?),
+            (None, Some(lm)) => word_ngram(lm, lexicon, scale)?,
+            (None, None) => self.any_words(&dictionary),
         };
         self.say((words, net), (&dictionary, lexicon))
     }
@@ -37,8 +39,9 @@ impl GraphSpec {
         let spoken = self.spoken((&words, &net), (dictionary, lexicon))?;
         let segments = pronounce(self, &net, &Speech { spoken, pause: lexicon.pause })?;
         let none = || Error::Other("no sequence of these words is legal in this graph".into());
-        let graph = segments.trimmed().ok_or_else(none)?.expand(self)?;
-        Ok(graph.with_words(words, self.optional()))
+        let segments = segments.trimmed().ok_or_else(none)?;
+        let graph = self.exclude((segments, &words), |rule| self.no_sequence(rule))?.expand(self)?;
+        Ok(graph.with_words(words, self.optional()).with_grammar(self.grammar().cloned()))
     }
 
     /// The pronunciations of the words that `net` uses.

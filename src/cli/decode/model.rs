@@ -60,7 +60,8 @@ impl Parts {
     /// A graph file on a trained model.
     #[cfg(feature = "neural")]
     fn constrained(path: &Path, args: &DecodeArgs) -> Result<Self> {
-        let (spec, bundle) = (GraphSpec::read(path)?, args.recordings.bundle()?);
+        let bundle = args.recordings.bundle()?;
+        let spec = GraphSpec::read_on(path, || Ok(bundle.graph.clone()))?;
         let options = args.search.options_with(&spec, bundle.description.search)?;
         let SearchModel { graph, weights, priors } =
             senone::decode::constrained_model(&bundle, spec, options.settings.lm_scale)?;

@@ -87,9 +87,7 @@ impl OutputArgs {
     fn rows_of(&self, alignment: &Alignment) -> Alignment {
         let words = alignment.tiers.iter().find(|tier| tier.name == WORDS);
         match words.filter(|_| self.tier != Some(TierName::Phones)) {
-            Some(words) => {
-                Alignment { tiers: vec![words.clone()], utterance: alignment.utterance.clone(), ..*alignment }
-            }
+            Some(words) => Alignment { tiers: vec![words.clone()], ..alignment.clone() },
             None => alignment.clone(),
         }
     }

@@ -70,7 +70,7 @@ fn recogniser(args: &DecodeArgs) -> Result<Recogniser> {
             Err(Error::Other("--graph has no use with --no-graph: leave one out".into()))
         }
         Some(path) => {
-            let spec = GraphSpec::read(path)?;
+            let spec = GraphSpec::read_on(path, || Ok(bundle.graph.clone()))?;
             let options = args.search.options_with(&spec, own)?;
             Recogniser::constrained(Arc::new(bundle), spec, options)
         }
