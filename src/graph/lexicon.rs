@@ -61,10 +61,11 @@ impl Lexicon {
 
     /// Reads the `text` of a dictionary; `path` is for messages.
     ///
-    /// A line is a word and its phones, with spaces or tabs between, or a word, the probability of the pronunciation and its
-    /// phones, as in Kaldi's `lexiconp.txt`, if the first entry has a number with a point after its word. Further pronunciations are further lines, the word repeated
-    /// as it is or as `word(2)`. `;;;` begins a comment line and ` # ` a comment after an entry. The stress digits of ARPABET
-    /// vowels (`AH0`) are taken off, other digits (`ang4`) stay; pronunciations that are then equal are kept once.
+    /// A line is a word and its phones, with spaces or tabs between; or, if the first entry has a number with a point after its
+    /// word, a word, the probability of the pronunciation and its phones, as in Kaldi's `lexiconp.txt`. Further pronunciations
+    /// are further lines, the word repeated as it is or as `word(2)`. `;;;` begins a comment line and ` # ` a comment after an
+    /// entry. The stress digits of ARPABET vowels (`AH0`) are taken off, other digits (`ang4`) stay; pronunciations that are then
+    /// equal are kept once, with the larger probability.
     ///
     /// # Errors
     /// [`Error::TextFile`] when a line has no word or no phones, or when there is no entry at all.

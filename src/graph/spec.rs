@@ -47,8 +47,8 @@
 //! # Ok::<(), senone::Error>(())
 //! ```
 //!
-//! A symbol may hold braces, each written twice: `"{{"` is the symbol `{`. `[lm]` with `file` and `scale` (1 when not given) names an ARPA n-gram over the
-//! symbols, relative to the graph file.
+//! A symbol may hold braces, each written twice: `"{{"` is the symbol `{`. `[lm]` with `file` and `scale` (1 when not given) names an
+//! ARPA n-gram over the symbols, relative to the graph file.
 //!
 //! `[lexicon]` makes a graph of words; the `[lm]` is then over words, and without one any word may follow any:
 //!

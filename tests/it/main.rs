@@ -32,4 +32,6 @@ mod training;
 #[cfg_attr(not(feature = "neural"), allow(dead_code, reason = "some helpers are for tests with a model only"))]
 mod util;
 mod word_graphs;
+#[cfg(feature = "neural")]
+mod words;
 mod worked_examples;

@@ -2,8 +2,8 @@
 //!
 //! What the n-gram lists after a history is a link of its own; what it does not list is reached by the fans of the shorter
 //! histories, entered with the back-off weights. A fan does not know what the longer history lists, so that the net lets back
-//! off there too, as other toolkits do: where that scores better (never in an interpolated n-gram, as `senone ngram` makes
-//! them), the better score counts.
+//! off there too, as other toolkits do, and the better score counts. In a bigram as `senone ngram` makes them that never is the
+//! one of backing off; from the trigram on it is at times, where the shorter history expects more of what follows.
 
 use std::collections::BTreeMap;
 
