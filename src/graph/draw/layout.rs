@@ -4,6 +4,8 @@
 //! back are turned round for a while, a box stands in the layer after all that lead to it, an arrow through several layers bends in each,
 //! boxes of a layer are ordered by the mean place of their neighbours, and then moved towards them.
 
+use std::collections::{BTreeMap, VecDeque};
+
 /// A place in the picture, in pixels, downwards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
@@ -162,7 +164,7 @@ fn depth_first(onward: &[Vec<usize>], roots: &[usize]) -> Vec<usize> {
 /// For each box its place among all: the closer to `roots`, the earlier; a box that none of them leads to comes later.
 fn breadth_first(onward: &[Vec<usize>], roots: &[usize]) -> Vec<usize> {
     let mut rank = vec![usize::MAX; onward.len()];
-    let mut open: std::collections::VecDeque<usize> = roots.iter().copied().collect();
+    let mut open: VecDeque<usize> = roots.iter().copied().collect();
     let mut next = 0;
     while let Some(node) = open.pop_front() {
         if rank[node] == usize::MAX {
@@ -364,12 +366,14 @@ fn finish(
     }
 }
 
+/// An arrow's end at a box: the height of the neighbour, the chain, and the place in the chain.
+type End = (f64, usize, usize);
+
 /// The heights at which each chain passes its items: at boxes, arrows are spread over the side, ordered by where they go.
 fn ports(items: &[Item], chains: &[Vec<usize>]) -> Vec<Vec<f64>> {
     let mut heights: Vec<Vec<f64>> =
         chains.iter().map(|chain| chain.iter().map(|&item| items[item].y).collect()).collect();
-    // By box and side: the height of the neighbour, the chain, and the place in the chain.
-    let mut ends: std::collections::BTreeMap<(usize, usize), Vec<(f64, usize, usize)>> = Default::default();
+    let mut ends: BTreeMap<(usize, usize), Vec<End>> = BTreeMap::new(); // by box and side
     for (index, chain) in chains.iter().enumerate() {
         let last = chain.len() - 1;
         ends.entry((chain[0], 1)).or_default().push((items[chain[1]].y, index, 0));
