@@ -122,7 +122,9 @@ fn listed(net: &Net, links: &[Link]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::net::tests::{MIXED, sequences};
+    use super::super::{Arc, Boundary, GraphBuilder, State};
     use super::*;
+    use crate::symbols::{PdfId, StateId, TransitionId};
 
     /// Every string of up to 5 symbols is judged as the enumeration of the net says.
     #[test]
@@ -145,6 +147,28 @@ mod tests {
             }
         }
         assert!(judged[0] > 100 && judged[1] > 30, "{judged:?}");
+    }
+
+    /// Two places of a lead to one of b, and the better one counts.
+    #[test]
+    fn the_best_of_several_ways_is_weighed() {
+        let spec = GraphSpec::parse(MIXED).unwrap();
+        let mut builder = GraphBuilder::new(spec.symbols().clone(), 1, 0);
+        let transition = TransitionId::NONE;
+        for symbol in [0, 0, 1].map(SymbolId) {
+            builder.state(State { pdf: PdfId(0), symbol, entry: true, restarts: false, word: None });
+        }
+        for (from, fixed) in [(0, -2.0), (1, -1.0)] {
+            builder.start(Boundary { state: StateId(from), transition, fixed: 0.0 });
+            builder.arc(StateId(from), Arc { to: StateId(2), transition, fixed });
+        }
+        builder.end(Boundary { state: StateId(2), transition, fixed: -0.5 });
+        let net = Net::new(&spec, &builder.build().unwrap());
+        assert_eq!(judge(&spec, &net, &["a", "b"]).unwrap(), Verdict::Legal { score: -1.5 });
+        let reason = "`a -> a` is an allowed pair, but not after what comes before it: here may follow b".into();
+        assert_eq!(judge(&spec, &net, &["a", "a"]).unwrap(), Verdict::Illegal { place: 2, reason });
+        let reason = "no sequence may end with `a`: here may follow b".into();
+        assert_eq!(judge(&spec, &net, &["a"]).unwrap(), Verdict::Illegal { place: 2, reason });
     }
 
     #[test]

@@ -400,7 +400,13 @@ mod tests {
     #[test]
     fn items_are_as_close_as_can_be_to_where_they_want() {
         let apart = [2.0, 1.0, 3.0];
-        for wanted in [[0.0, 0.0, 0.0, 0.0], [5.0, 1.0, 4.0, 2.0], [0.0, 2.0, 3.0, 6.0], [9.0, 0.0, 9.0, 0.0]] {
+        for wanted in [
+            [0.0, 0.0, 0.0, 0.0],
+            [5.0, 1.0, 4.0, 2.0],
+            [0.0, 2.0, 3.0, 6.0],
+            [9.0, 0.0, 9.0, 0.0],
+            [0.0, 1.5, 2.0, 6.0],
+        ] {
             let found = as_close(&wanted, &apart);
             assert!(found.windows(2).zip(apart).all(|(pair, gap)| pair[1] - pair[0] >= gap - 1e-9));
             let cost = |ys: &[f64]| ys.iter().zip(wanted).map(|(y, w)| (y - w) * (y - w)).sum::<f64>();
