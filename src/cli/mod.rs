@@ -62,7 +62,7 @@ enum Command {
     Ngram(ngram::NgramCommand),
     /// Write changed copies of recordings: in noise, by telephone, faster, louder
     Augment(augment::AugmentArgs),
-    /// Check or draw a graph file
+    /// Graph files: check, draw, try out, measure; from and to OpenFst, from Kaldi
     #[command(subcommand)]
     Graph(graph::GraphCommand),
 }

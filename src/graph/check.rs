@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use super::Graph;
 use super::source::Source;
 use super::spec::GraphSpec;
 use crate::Result;
+use crate::symbols::SymbolId;
 
 /// Where the parts of a graph file stand, in bytes.
 pub(super) struct Places<'a> {
@@ -48,8 +50,14 @@ pub struct Report {
     pub states: usize,
     /// Arcs of the full graph.
     pub arcs: usize,
+    /// Transition parameters.
+    pub transitions: usize,
+    /// Bytes of memory that the full graph takes.
+    pub bytes: usize,
     /// Search frames of the shortest legal utterance.
     pub shortest_frames: usize,
+    /// What may be a slip, a line each.
+    pub warnings: Vec<String>,
 }
 
 /// Compiles `spec` and reports its size.
@@ -65,8 +73,55 @@ pub fn report(spec: &GraphSpec) -> Result<Report> {
         legal_pairs: spec.symbols().ids().map(|symbol| spec.successors(symbol).len()).sum(),
         states: graph.len(),
         arcs: graph.arc_count(),
+        transitions: graph.transitions(),
+        bytes: graph.bytes(),
         shortest_frames: graph.shortest_path_frames().expect("a checked graph has a legal sequence"),
+        warnings: odd_rows(spec).into_iter().chain(unused(spec, &graph)).collect(),
     })
+}
+
+/// How far from one the probabilities of a row may be: weights are written with few digits.
+const TOLERANCE: f64 = 0.01;
+/// Warnings of a kind that are given one by one.
+const MOST_WARNINGS: usize = 5;
+
+/// The symbols after which probabilities do not sum to one.
+///
+/// `sum_b exp(weight(a -> b))` is that of row a. Its weights are taken for logarithms of probabilities when all are below 0, and
+/// either two of them differ or another such row of the file sums to one; otherwise they are a penalty. Ending is no part of
+/// a row, as the file gives it no weight.
+fn odd_rows(spec: &GraphSpec) -> Vec<String> {
+    let negative = |row: &&[(SymbolId, f32)]| !row.is_empty() && row.iter().all(|(_, weight)| *weight < 0.0);
+    let sum = |row: &[(SymbolId, f32)]| row.iter().map(|(_, weight)| f64::from(*weight).exp()).sum::<f64>();
+    let fine = |sum: f64| (sum - 1.0).abs() <= TOLERANCE;
+    let differs = |row: &[(SymbolId, f32)]| row.iter().any(|(_, weight)| *weight != row[0].1);
+    let rows = || spec.symbols().ids().map(|symbol| (symbol, spec.successors(symbol))).filter(|(_, row)| negative(row));
+    let some_fine = rows().any(|(_, row)| fine(sum(row)));
+    let odd = rows().filter(|(_, row)| !fine(sum(row)) && (some_fine || differs(row)));
+    let told = odd.map(|(symbol, row)| {
+        let (name, sum) = (spec.symbols().name(symbol), sum(row));
+        format!("the weights after `{name}` look like log-probabilities, but sum to {sum:.3}: expected 1")
+    });
+    shortened(told.collect())
+}
+
+/// The symbols that rules admit and that the graph has not: a language model excludes them.
+fn unused(spec: &GraphSpec, graph: &Graph) -> Vec<String> {
+    let mut used = vec![false; spec.symbols().len()];
+    graph.states().iter().for_each(|state| used[state.symbol.index()] = true);
+    let told = spec.symbols().ids().filter(|symbol| !used[symbol.index()]).map(|symbol| {
+        format!("symbol `{}` is in no sequence of the graph, though the rules admit it", spec.symbols().name(symbol))
+    });
+    shortened(told.collect())
+}
+
+fn shortened(mut warnings: Vec<String>) -> Vec<String> {
+    if warnings.len() > MOST_WARNINGS {
+        let more = warnings.len() - MOST_WARNINGS;
+        warnings.truncate(MOST_WARNINGS);
+        warnings.push(format!("and {more} more of this kind"));
+    }
+    warnings
 }
 
 impl fmt::Display for Report {
@@ -78,6 +133,39 @@ impl fmt::Display for Report {
         line("legal pairs", &self.legal_pairs)?;
         line("states", &self.states)?;
         line("arcs", &self.arcs)?;
+        line("transitions", &self.transitions)?;
+        line("memory", &format!("{} bytes", self.bytes))?;
         write!(f, "{:<20}{} frames", "shortest utterance", self.shortest_frames)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warnings(weights: [&str; 4]) -> Vec<String> {
+        let rule = |(pair, weight): (&str, &str)| {
+            format!("[[allow]]\nfrom = '{}'\nto = '{}'\nweight = {weight}\n", &pair[..1], &pair[1..])
+        };
+        let rules: String = ["aa", "ab", "ba", "bb"].into_iter().zip(weights).map(rule).collect();
+        let text = format!(
+            "format = 1\n[classes]\nall = ['a', 'b']\n[boundary]\nstart = '*'\nend = '*'\n{rules}[topology.default]\nstates = 1\n\
+             self_loop = false\n"
+        );
+        report(&GraphSpec::parse(&text).unwrap()).unwrap().warnings
+    }
+
+    #[test]
+    fn rows_of_probabilities_must_sum_to_one() {
+        // 0.25 + 0.75, 0.5 + 0.5: fine, also with two digits.
+        assert_eq!(warnings(["-1.386294", "-0.287682", "-0.693147", "-0.693147"]), [""; 0]);
+        assert_eq!(warnings(["-1.39", "-0.29", "-0.69", "-0.69"]), [""; 0]);
+        // A penalty that is the same everywhere, or none: not meant as probabilities.
+        assert_eq!(warnings(["-2.0", "-2.0", "-3.0", "-3.0"]), [""; 0]);
+        assert_eq!(warnings(["0", "-0.5", "0.1", "-0.2"]), [""; 0]);
+        let told = "the weights after `a` look like log-probabilities, but sum to 0.750: expected 1";
+        assert_eq!(warnings(["-1.386294", "-0.693147", "-2.0", "-2.0"]), [told]);
+        let told = "the weights after `b` look like log-probabilities, but sum to 0.271: expected 1";
+        assert_eq!(warnings(["-0.693147", "-0.693147", "-2.0", "-2.0"]), [told]);
     }
 }

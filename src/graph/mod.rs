@@ -3,25 +3,31 @@
 //! States emit; an arc that is absent is a step that cannot happen. A [`Graph`] is structure and fixed weights only; trained
 //! weights lie beside it in [`Weights`], so that a cached graph does not go stale while training moves them.
 
+pub mod accept;
 mod adopt;
 pub mod check;
 mod classes;
 mod compile;
 mod context;
-pub mod dot;
+pub mod draw;
 mod exclusive;
 mod extension;
 mod file;
 pub mod grammar;
+pub mod kaldi;
 mod lattice;
 pub mod lexicon;
 mod memory;
+pub mod net;
 pub mod ngram;
+pub mod openfst;
 pub mod phone_loop;
 mod pronounce;
 mod rules;
+pub mod sample;
 mod source;
 mod spec;
+pub mod stats;
 mod topology;
 #[cfg(test)]
 pub(crate) mod toy;
@@ -30,6 +36,7 @@ mod transitions;
 pub mod tree;
 mod vocabulary;
 mod words;
+mod written;
 
 use std::sync::Arc as Shared;
 
@@ -213,6 +220,14 @@ impl Graph {
     /// Number of trained transition parameters.
     pub fn transitions(&self) -> usize {
         self.transitions
+    }
+
+    /// Bytes of memory that states, arcs and boundaries take.
+    pub fn bytes(&self) -> usize {
+        let arcs = size_of::<Arc>() + size_of::<StateId>() + size_of::<u32>();
+        let states = size_of::<State>() + 2 * size_of::<u32>();
+        let ends = self.starts.len() + self.finals.len();
+        arcs * self.arcs.len() + states * self.states.len() + size_of::<Boundary>() * ends
     }
 
     /// Whether the step `from -> to` begins a new segment: a function of the pair.

@@ -1,5 +1,6 @@
 //! A graph file from nothing but the phones: each may begin, follow each, and end. The n-gram says what usually follows what.
 
+use super::written::symbol;
 use crate::settings::quoted;
 
 /// What the file is to say.
@@ -78,11 +79,6 @@ impl PhoneLoop {
         }
         free
     }
-}
-
-/// A symbol as a graph file writes it: braces are doubled.
-fn symbol(name: &str) -> String {
-    quoted(&name.replace('{', "{{").replace('}', "}}"))
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use senone::Error;
+use senone::graph::draw::{self, Drawing};
 use senone::graph::ngram::Ngram;
-use senone::graph::{Graph, GraphSpec, check, dot};
+use senone::graph::{Graph, GraphSpec, check};
 use senone::symbols::{StateId, SymbolId};
 
 fn root(path: &str) -> PathBuf {
@@ -192,13 +193,17 @@ fn mandarin_initials_are_followed_by_finals() {
 fn english_is_reported_as_counted_by_hand() {
     let report = check::report(&example("english")).unwrap();
     // 39 speech and SIL; pdfs 1 + 33 * 3 + 6 * 2; pairs 39 * 39 + 39 + 39, less SIL NG, HH before SIL and 22 consonants; states 3 +
-    // 33 * 3 + 6 * 2; arcs: the pairs, and within SIL 3, within each stop 3, within each other 5.
+    // 33 * 3 + 6 * 2; arcs: the pairs, and within SIL 3, within each stop 3, within each other 5; transitions: the pairs, 40
+    // starts, 40 ends, self-loops as pdfs, and steps within: 2 in SIL, 1 in each stop, 2 in each other; bytes: 20 an arc, 28 a state,
+    // 12 a start or end.
     let expected = "name                english-phone-loop\n\
                     symbols             40\n\
                     pdfs                112\n\
                     legal pairs         1575\n\
                     states              114\n\
                     arcs                1761\n\
+                    transitions         1841\n\
+                    memory              39372 bytes\n\
                     shortest utterance  2 frames";
     assert_eq!(report.to_string(), expected);
     for name in ["graph.toml", "graph-align.toml"] {
@@ -234,10 +239,10 @@ fn an_n_gram_is_found_beside_the_graph_file() {
 fn drawings_show_each_state_and_arc() {
     let spec = example("small");
     let graph = spec.transcript(&ids(&spec, "p a1")).unwrap();
-    let mut drawing = String::new();
-    dot::write(&graph, &spec.initial_weights(), &mut drawing).unwrap();
-    assert_eq!(drawing.matches("shape=").count(), graph.len());
-    assert_eq!(drawing.matches(" -> ").count(), graph.arc_count());
-    assert!(drawing.contains("[label=\"p 10\", shape=box, style=bold]"), "{drawing}");
-    assert!(drawing.contains("[label=\"a1 3\", shape=ellipse, peripheries=2]"), "{drawing}");
+    let drawing = draw::dot(&Drawing::of_states(&graph, &spec.initial_weights()));
+    assert_eq!(drawing.matches("shape=").count(), 1 + graph.len());
+    assert_eq!(drawing.matches(" -> ").count(), graph.arc_count() + graph.starts().len());
+    assert!(drawing.contains("[label=\"p 10\", shape=box]"), "{drawing}");
+    assert!(drawing.contains("[label=\"a1 3\\nend 0.4\", shape=ellipse, peripheries=2]"), "{drawing}");
+    assert!(drawing.contains("[label=\"0.6\"]"), "{drawing}");
 }

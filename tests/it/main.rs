@@ -10,8 +10,10 @@ mod cli;
 mod corpora;
 mod features;
 mod formats;
+mod graph_docs;
 mod graph_files;
 mod graph_oracle;
+mod graph_tools;
 #[cfg(feature = "neural")]
 mod journey;
 #[cfg(feature = "neural")]

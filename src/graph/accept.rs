@@ -1,0 +1,190 @@
+//! Whether a symbol sequence is legal, and if not, where it goes wrong first.
+
+use std::collections::BTreeMap;
+
+use super::GraphSpec;
+use super::net::{Link, Net};
+use crate::symbols::SymbolId;
+use crate::{Error, Result};
+
+/// What is said of a sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It is legal.
+    Legal {
+        /// Its rules' weights and language model, natural log, of the best way to say it; not how long its symbols last.
+        score: f32,
+    },
+    /// It is not.
+    Illegal {
+        /// The first symbol that cannot stand where it does, counted from 1; one after the last when the sequence cannot end.
+        place: usize,
+        /// Why, and what could stand there.
+        reason: String,
+    },
+}
+
+/// More names than a message lists.
+const MOST_NAMES: usize = 12;
+
+/// Judges the symbols `names` by `net`, which is the net of what `spec` compiles to.
+///
+/// # Errors
+/// [`Error::Other`] when there is no name, or one is not a symbol.
+pub fn judge(spec: &GraphSpec, net: &Net, names: &[&str]) -> Result<Verdict> {
+    let known = |(place, name): (usize, &&str)| {
+        let unknown = || Error::Other(format!("`{name}`, at place {}, is not a symbol of the graph", place + 1));
+        net.symbols().get(name).ok_or_else(unknown)
+    };
+    let symbols: Vec<SymbolId> = names.iter().enumerate().map(known).collect::<Result<_>>()?;
+    if symbols.is_empty() {
+        return Err(Error::Other("the sequence is empty: expected at least one symbol".into()));
+    }
+    // live(1) = starts of y_1; live(t) = nodes of y_t that some node of live(t - 1) leads to, each with its best score.
+    let mut live: BTreeMap<usize, f32> = BTreeMap::new();
+    for (place, &symbol) in symbols.iter().enumerate() {
+        let offered = offered(net, &live, place);
+        live = entered(net, &offered, symbol);
+        if live.is_empty() {
+            let reason = why_not(spec, net, &symbols[..=place], &offered);
+            return Ok(Verdict::Illegal { place: place + 1, reason });
+        }
+    }
+    let ends = live.iter().filter_map(|(&node, score)| Some(score + net.nodes()[node].end?));
+    Ok(match ends.reduce(f32::max) {
+        Some(score) => Verdict::Legal { score },
+        None => {
+            let reason = why_no_end(spec, net, &symbols, &offered(net, &live, symbols.len()));
+            Verdict::Illegal { place: symbols.len() + 1, reason }
+        }
+    })
+}
+
+/// What may come next, after `place` symbols.
+fn offered(net: &Net, live: &BTreeMap<usize, f32>, place: usize) -> Vec<Link> {
+    if place == 0 {
+        return net.starts().to_vec();
+    }
+    let onward = |(&node, &score): (&usize, &f32)| {
+        net.links(node).iter().map(move |link| Link { to: link.to, score: link.score + score })
+    };
+    live.iter().flat_map(onward).collect()
+}
+
+fn entered(net: &Net, offered: &[Link], symbol: SymbolId) -> BTreeMap<usize, f32> {
+    let mut live = BTreeMap::new();
+    for link in offered.iter().filter(|link| net.nodes()[link.to].symbol == symbol) {
+        let best = live.entry(link.to).or_insert(link.score);
+        *best = best.max(link.score);
+    }
+    live
+}
+
+fn why_not(spec: &GraphSpec, net: &Net, said: &[SymbolId], offered: &[Link]) -> String {
+    let name = |symbol: SymbolId| net.symbols().name(symbol);
+    let could = listed(net, offered);
+    match *said {
+        [only] => format!("no sequence may begin with `{}`, only with {could}", name(only)),
+        [.., from, to] if spec.follows(from, to) => format!(
+            "`{} -> {}` is an allowed pair, but not after what comes before it: here may follow {could}",
+            name(from),
+            name(to)
+        ),
+        [.., from, to] => {
+            format!("`{} -> {}` is not allowed: here may follow {could}", name(from), name(to))
+        }
+        [] => String::new(),
+    }
+}
+
+fn why_no_end(spec: &GraphSpec, net: &Net, said: &[SymbolId], offered: &[Link]) -> String {
+    let last = said[said.len() - 1];
+    let why = match spec.ends().contains(&last) {
+        true => "the sequence may not end here".to_owned(),
+        false => format!("no sequence may end with `{}`", net.symbols().name(last)),
+    };
+    format!("{why}: here may follow {}", listed(net, offered))
+}
+
+/// The symbols that `links` lead to, in file order, as far as a message has room.
+fn listed(net: &Net, links: &[Link]) -> String {
+    let mut symbols: Vec<SymbolId> = links.iter().map(|link| net.nodes()[link.to].symbol).collect();
+    symbols.sort_unstable();
+    symbols.dedup();
+    let shown: Vec<&str> = symbols.iter().take(MOST_NAMES).map(|&symbol| net.symbols().name(symbol)).collect();
+    match symbols.len() - shown.len() {
+        _ if symbols.is_empty() => "nothing".into(),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::net::tests::{MIXED, sequences};
+    use super::super::{Arc, Boundary, GraphBuilder, State};
+    use super::*;
+    use crate::symbols::{PdfId, StateId, TransitionId};
+
+    /// Every string of up to 5 symbols is judged as the enumeration of the net says.
+    #[test]
+    fn verdicts_are_those_of_enumeration() {
+        let spec = GraphSpec::parse(MIXED).unwrap();
+        let net = Net::new(&spec, &spec.compile().unwrap());
+        let legal: BTreeMap<Vec<SymbolId>, f32> = sequences(&net, 5).into_iter().collect();
+        let mut all: Vec<Vec<SymbolId>> = vec![vec![]];
+        let mut judged = [0, 0];
+        for _ in 0..5 {
+            all = all.iter().flat_map(|s| spec.symbols().ids().map(move |t| [&s[..], &[t]].concat())).collect();
+            for said in &all {
+                let names: Vec<&str> = said.iter().map(|&symbol| net.symbols().name(symbol)).collect();
+                let verdict = judge(&spec, &net, &names).unwrap();
+                match legal.get(said) {
+                    Some(&score) => assert_eq!(verdict, Verdict::Legal { score }),
+                    None => assert!(matches!(verdict, Verdict::Illegal { .. }), "{names:?}"),
+                }
+                judged[usize::from(legal.contains_key(said))] += 1;
+            }
+        }
+        assert!(judged[0] > 100 && judged[1] > 30, "{judged:?}");
+    }
+
+    /// Two places of a lead to one of b, and the better one counts.
+    #[test]
+    fn the_best_of_several_ways_is_weighed() {
+        let spec = GraphSpec::parse(MIXED).unwrap();
+        let mut builder = GraphBuilder::new(spec.symbols().clone(), 1, 0);
+        let transition = TransitionId::NONE;
+        for symbol in [0, 0, 1].map(SymbolId) {
+            builder.state(State { pdf: PdfId(0), symbol, entry: true, restarts: false, word: None });
+        }
+        for (from, fixed) in [(0, -2.0), (1, -1.0)] {
+            builder.start(Boundary { state: StateId(from), transition, fixed: 0.0 });
+            builder.arc(StateId(from), Arc { to: StateId(2), transition, fixed });
+        }
+        builder.end(Boundary { state: StateId(2), transition, fixed: -0.5 });
+        let net = Net::new(&spec, &builder.build().unwrap());
+        assert_eq!(judge(&spec, &net, &["a", "b"]).unwrap(), Verdict::Legal { score: -1.5 });
+        let reason = "`a -> a` is an allowed pair, but not after what comes before it: here may follow b".into();
+        assert_eq!(judge(&spec, &net, &["a", "a"]).unwrap(), Verdict::Illegal { place: 2, reason });
+        let reason = "no sequence may end with `a`: here may follow b".into();
+        assert_eq!(judge(&spec, &net, &["a"]).unwrap(), Verdict::Illegal { place: 2, reason });
+    }
+
+    #[test]
+    fn the_first_fault_is_named_with_its_place() {
+        let spec = GraphSpec::parse(MIXED).unwrap();
+        let net = Net::new(&spec, &spec.compile().unwrap());
+        let told = |text: &str| match judge(&spec, &net, &text.split(' ').collect::<Vec<_>>()).unwrap() {
+            Verdict::Illegal { place, reason } => format!("{place}: {reason}"),
+            Verdict::Legal { score } => format!("legal {score}"),
+        };
+        assert_eq!(told("a a b c"), "legal -2.5");
+        assert_eq!(told("b c"), "1: no sequence may begin with `b`, only with a, c");
+        assert_eq!(told("a b b c b"), "3: `b -> b` is not allowed: here may follow a, c");
+        assert_eq!(told("c a"), "3: no sequence may end with `a`: here may follow a, b");
+        let error = judge(&spec, &net, &["a", "x"]).unwrap_err();
+        assert_eq!(error.to_string(), "`x`, at place 2, is not a symbol of the graph");
+        assert!(judge(&spec, &net, &[]).is_err());
+    }
+}

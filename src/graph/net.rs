@@ -1,0 +1,209 @@
+//! A compiled graph by its symbols: what may begin, follow and end, without how long each lasts.
+//!
+//! Each place at which a segment begins becomes a node, each step into another segment a link. A graph of pair rules has a node
+//! for each symbol; one with a language model or a grammar has a node for a symbol in each of its contexts. What `senone graph`
+//! shows and tests is made from this net.
+
+use std::sync::Arc as Shared;
+
+use super::{Graph, GraphSpec, TransitionRole};
+use crate::symbols::{StateId, SymbolId, SymbolTable, TransitionId, WordId};
+
+/// A place of a symbol.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Node {
+    /// The symbol that is said there.
+    pub symbol: SymbolId,
+    /// The word that ends there.
+    pub word: Option<WordId>,
+    /// What ending there adds, natural log; `None` when no sequence may end there.
+    pub end: Option<f32>,
+}
+
+/// A way to a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// The node entered.
+    pub to: usize,
+    /// The rule's weight and what the language model adds, natural log. What a self-loop leaves for going on is no part of it.
+    pub score: f32,
+}
+
+/// All legal symbol sequences: those of the paths from a start to a node that may end.
+#[derive(Debug, Clone)]
+pub struct Net {
+    symbols: Shared<SymbolTable>,
+    nodes: Vec<Node>,
+    first_link: Vec<usize>,
+    links: Vec<Link>,
+    starts: Vec<Link>,
+}
+
+impl Net {
+    /// The net of `graph`, which `spec` compiled.
+    pub fn new(spec: &GraphSpec, graph: &Graph) -> Self {
+        let (mut nodes, node_of) = segments(graph);
+        for end in graph.finals() {
+            nodes[node_of[end.state.index()]].end = Some(end.fixed);
+        }
+        let start = |start: &super::Boundary| Link { to: node_of[start.state.index()], score: start.fixed };
+        let mut steps: Vec<(usize, Link)> = vec![];
+        for (position, arc) in graph.all_arcs().iter().enumerate() {
+            let from = graph.source(position);
+            if graph.enters(from, arc.to) {
+                let score = rule_weight(spec, arc.transition) + arc.fixed;
+                steps.push((node_of[from.index()], Link { to: node_of[arc.to.index()], score }));
+            }
+        }
+        // A symbol of two states, one to enter and one to dwell in, is left from both in the same way.
+        steps.sort_by_key(|(from, link)| (*from, link.to));
+        steps.dedup_by_key(|(from, link)| (*from, link.to));
+        let mut first_link = vec![0; nodes.len() + 1];
+        steps.iter().for_each(|(from, _)| first_link[from + 1] += 1);
+        (0..nodes.len()).for_each(|node| first_link[node + 1] += first_link[node]);
+        Self {
+            symbols: graph.symbols().clone(),
+            starts: graph.starts().iter().map(start).collect(),
+            links: steps.into_iter().map(|(_, link)| link).collect(),
+            nodes,
+            first_link,
+        }
+    }
+
+    /// The names of the symbols.
+    pub fn symbols(&self) -> &SymbolTable {
+        &self.symbols
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The name of the symbol of `node`.
+    pub fn name(&self, node: usize) -> &str {
+        self.symbols.name(self.nodes[node].symbol)
+    }
+
+    /// Ways to begin.
+    pub fn starts(&self) -> &[Link] {
+        &self.starts
+    }
+
+    /// What may follow `node`, by ascending node.
+    pub fn links(&self, node: usize) -> &[Link] {
+        &self.links[self.first_link[node]..self.first_link[node + 1]]
+    }
+
+    /// Number of links.
+    pub fn link_count(&self) -> usize {
+        self.links.len()
+    }
+
+    /// For each node how many more symbols a sequence needs there before it may end.
+    pub fn symbols_to_end(&self) -> Vec<usize> {
+        let mut sources: Vec<Vec<usize>> = vec![vec![]; self.nodes.len()];
+        for from in 0..self.nodes.len() {
+            self.links(from).iter().for_each(|link| sources[link.to].push(from));
+        }
+        let mut missing = vec![usize::MAX; self.nodes.len()];
+        let mut front: Vec<usize> = (0..self.nodes.len()).filter(|&node| self.nodes[node].end.is_some()).collect();
+        for symbols in 0.. {
+            front.retain(|&node| missing[node] == usize::MAX);
+            if front.is_empty() {
+                break;
+            }
+            front.iter().for_each(|&node| missing[node] = symbols);
+            front = front.iter().flat_map(|&node| &sources[node]).copied().collect();
+        }
+        missing
+    }
+}
+
+/// The nodes of `graph`, and the node that each of its states belongs to: that of the state by which its segment is entered.
+fn segments(graph: &Graph) -> (Vec<Node>, Vec<usize>) {
+    let mut nodes = vec![];
+    let mut node_of = vec![usize::MAX; graph.len()];
+    for (index, state) in graph.states().iter().enumerate().filter(|(_, state)| state.entry) {
+        let mut word = None;
+        let mut open = vec![StateId::from_index(index)];
+        while let Some(next) = open.pop() {
+            if std::mem::replace(&mut node_of[next.index()], nodes.len()) != usize::MAX {
+                continue;
+            }
+            word = word.or(graph.word(next));
+            open.extend(graph.arcs(next).iter().map(|arc| arc.to).filter(|&to| to != next && !graph.enters(next, to)));
+        }
+        nodes.push(Node { symbol: state.symbol, word, end: None });
+    }
+    (nodes, node_of)
+}
+
+/// The weight that the file's rule gives the step of `transition`; 0 where there is no rule.
+fn rule_weight(spec: &GraphSpec, transition: TransitionId) -> f32 {
+    if !transition.is_some() {
+        return 0.0;
+    }
+    match spec.transition_role(transition) {
+        TransitionRole::Pair { from, to } => {
+            let row = spec.successors(from);
+            row.binary_search_by_key(&to, |&(to, _)| to).map_or(0.0, |place| row[place].1)
+        }
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Entry and dwell state (a), several frames (b), one frame without a self-loop (c).
+    pub const MIXED: &str = "format = 1\n[classes]\nall = ['a', 'b', 'c']\n[boundary]\nstart = ['a', 'c']\nend = ['b', 'c']\n\
+        [[allow]]\nfrom = 'a'\nto = ['a', 'b']\nweight = -0.5\n[[allow]]\nfrom = ['b', 'c']\nto = ['c', 'a']\nweight = -1.5\n\
+        [topology.default]\nstates = 2\nmin_frames = 3\nself_loop = 0.75\n[topology.a]\nstates = 1\nmin_frames = 1\n\
+        [topology.c]\nstates = 1\nmin_frames = 1\nself_loop = false\n";
+
+    /// All sequences of up to `longest` symbols with their scores, by walking the net.
+    pub fn sequences(net: &Net, longest: usize) -> Vec<(Vec<SymbolId>, f32)> {
+        let mut found = vec![];
+        let mut open: Vec<(Vec<SymbolId>, Link)> = net.starts().iter().map(|&start| (vec![], start)).collect();
+        while let Some((mut said, at)) = open.pop() {
+            let node = net.nodes()[at.to];
+            said.push(node.symbol);
+            found.extend(node.end.map(|end| (said.clone(), at.score + end)));
+            if said.len() < longest {
+                let onward = net.links(at.to).iter();
+                open.extend(onward.map(|l| (said.clone(), Link { to: l.to, score: at.score + l.score })));
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found
+    }
+
+    /// All sequences of up to `longest` symbols that the file's rules admit, by trying all.
+    fn by_rules(spec: &GraphSpec, longest: usize) -> Vec<(Vec<SymbolId>, f32)> {
+        let mut all: Vec<Vec<SymbolId>> = vec![vec![]];
+        let mut found = vec![];
+        for _ in 0..longest {
+            all = all.iter().flat_map(|s| spec.symbols().ids().map(move |t| [&s[..], &[t]].concat())).collect();
+            for said in all.iter().filter(|s| spec.starts().contains(&s[0]) && spec.ends().contains(&s[s.len() - 1])) {
+                let weight = |pair: &[SymbolId]| spec.successors(pair[0]).iter().find(|(to, _)| *to == pair[1]);
+                let weights: Option<Vec<f32>> = said.windows(2).map(|pair| weight(pair).map(|(_, w)| *w)).collect();
+                found.extend(weights.map(|weights| (said.clone(), weights.iter().sum())));
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found
+    }
+
+    #[test]
+    fn a_net_has_the_sequences_that_the_rules_admit_with_their_weights() {
+        let spec = GraphSpec::parse(MIXED).unwrap();
+        let net = Net::new(&spec, &spec.compile().unwrap());
+        assert_eq!(net.nodes().len(), 3, "a node for each symbol, though a has two states");
+        let (found, expected) = (sequences(&net, 6), by_rules(&spec, 6));
+        assert!(found.len() > 40);
+        assert_eq!(found, expected);
+        assert_eq!(net.symbols_to_end(), [1, 0, 0]);
+    }
+}
