@@ -33,7 +33,7 @@ pub struct ScoreArgs {
     pub hypothesis: PathBuf,
 
     /// Pronunciations of the reference's words; the one that fits best counts. Lines and CTM then hold words, and so does a
-    /// manifest where it has no phones
+    /// manifest where it has no phones. `pinyin` or `pinyin-toned`: syllables of Mandarin; with `pinyin` tones do not count
     #[arg(long, value_name = "FILE")]
     pub lexicon: Option<PathBuf>,
 
@@ -88,8 +88,8 @@ fn parse_fold(text: &str) -> std::result::Result<(String, String), String> {
 /// # Errors
 /// When a file cannot be read or the options contradict each other, and those of [`score()`] and [`compare()`].
 pub fn run(args: &ScoreArgs) -> Result<String> {
-    let options = options(args)?;
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
+    let options = options(args, lexicon.as_ref())?;
     let spelling = match (&lexicon, args.phones) {
         (Some(lexicon), _) => Spelling::Pronounced(lexicon),
         (None, true) => Spelling::Phones,
@@ -127,7 +127,7 @@ fn record(model: &Path, test: &str, report: &ScoreReport) -> Result<()> {
     bundle.save_description(model)
 }
 
-fn options(args: &ScoreArgs) -> Result<ScoreOptions> {
+fn options(args: &ScoreArgs, lexicon: Option<&Lexicon>) -> Result<ScoreOptions> {
     let mut fold = BTreeMap::new();
     for (from, to) in &args.fold {
         match fold.insert(from.clone(), to.clone()) {
@@ -141,6 +141,9 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions> {
         for (from, to) in read_map(path)? {
             fold.entry(from).or_insert(to);
         }
+    }
+    for (toned, plain) in lexicon.map(Lexicon::folded).unwrap_or_default() {
+        fold.entry(toned).or_insert(plain);
     }
     let silence = args.silence.iter().cloned().collect();
     Ok(ScoreOptions { fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })

@@ -1,7 +1,7 @@
 //! Transcripts: words, or a manifest's own phones, to the slots that a transcript graph is made from.
 //!
 //! Where a manifest gives phones they are right and the lexicon is not asked for them; it only says where words end, so that
-//! a pause may stand between words and not within.
+//! a pause may stand between words and not within. Phones of syllables stand alone: the graph has no pause within one.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,8 @@ pub(super) fn is_one_known(words: &Words, filler: Option<&str>) -> bool {
 }
 
 impl<'a> Transcriber<'a> {
-    /// Words that the `lexicon` lacks are pronounced `filler`; without a lexicon every token is a phone.
+    /// Words that the `lexicon` lacks are pronounced `filler`; without a lexicon every token is a phone. What is no pinyin can have no
+    /// filler but a named one.
     pub fn new(lexicon: Option<&'a Lexicon>, filler: &str) -> Self {
         Self { lexicon, filler: filler.to_owned(), unknown: BTreeMap::new() }
     }
@@ -46,11 +47,12 @@ impl<'a> Transcriber<'a> {
     /// What `utterance` says.
     ///
     /// # Errors
-    /// [`Error::Transcript`] when it has neither words nor phones.
+    /// [`Error::Transcript`] when it has neither words nor phones, and naming what is no pinyin where that has no filler.
     pub fn words(&mut self, utterance: &Utterance) -> Result<Words> {
         let text = utterance.words.as_deref().unwrap_or_default();
         let tokens = || text.split_whitespace().map(str::to_owned).collect();
         let (phones, words) = match (&utterance.phones, self.lexicon) {
+            (Some(phones), Some(lexicon)) if lexicon.is_pinyin() && !phones.is_empty() => (phones.clone(), vec![]),
             (phones, Some(lexicon)) => (phones.clone().unwrap_or_default(), lexicon.words_of(text)),
             (Some(phones), None) if !phones.is_empty() => (phones.clone(), vec![]),
             (_, None) => (tokens(), vec![]),
@@ -58,10 +60,15 @@ impl<'a> Transcriber<'a> {
         if phones.is_empty() && words.is_empty() {
             return Err(Error::Transcript { reason: "the transcript is empty".into() });
         }
+        if let Some(lexicon) = self.lexicon.filter(|lexicon| lexicon.is_pinyin() && self.filler.is_empty()) {
+            words.iter().try_for_each(|word| lexicon.check(word))?;
+        }
         if phones.is_empty() {
             return Ok(words.iter().map(|word| self.pronounce(word)).collect());
         }
-        let phones: Vec<String> = phones.iter().map(|phone| without_stress(phone).to_owned()).collect();
+        let plain =
+            |phone: &String| self.lexicon.map_or(without_stress(phone), |lexicon| lexicon.plain(phone)).to_owned();
+        let phones: Vec<String> = phones.iter().map(plain).collect();
         Ok(self.split(&phones, &words))
     }
 
@@ -210,6 +217,20 @@ mod tests {
         assert_eq!(made("a ts AH0 b:", "").unwrap(), alone);
         assert_eq!(made("whatever is said", "a ts AH0 b:").unwrap(), alone);
         assert!(made(" ", "").is_err());
+    }
+
+    #[test]
+    fn pinyin_is_told_by_its_words_or_by_phones() {
+        let lexicon = Lexicon::pinyin(crate::pinyin::Tones::Dropped);
+        let made = |words: &str, phones: &str| Transcriber::new(Some(&lexicon), "").words(&utterance(words, phones));
+        let syllables: Words = vec![vec![names("n i")], vec![names("h ao")]];
+        assert_eq!(made("Nǐ hǎo!", "").unwrap(), syllables);
+        let alone: Words = names("n i h ao").iter().map(|phone| vec![names(phone)]).collect();
+        assert_eq!(made("你好", "n i3 h ao3").unwrap(), alone);
+        let error = made("ni3 haox", "").unwrap_err().to_string();
+        assert!(error.starts_with("\"x\" at character 4 of the text: expected a syllable"), "{error}");
+        let filled = Transcriber::new(Some(&lexicon), "sil").words(&utterance("ni3 haox", "")).unwrap();
+        assert_eq!(filled[1], vec![names("sil")]);
     }
 
     #[test]
