@@ -8,6 +8,7 @@ use senone::alignment::Alignment;
 use senone::formats::{self, Format};
 use senone::{Error, Result};
 
+use super::syllables::SyllableArgs;
 use crate::cli::{Outcome, is_broken_pipe, say, to_stdout};
 
 /// How and where to print.
@@ -19,6 +20,8 @@ pub struct OutputArgs {
     /// Write one file an utterance into this folder instead of standard output
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub syllables: SyllableArgs,
 }
 
 /// Names of [`Format`] on the command line.
@@ -127,7 +130,7 @@ impl<'a> Sink<'a> {
         match result {
             Ok((alignment, notices)) => {
                 notices.into_iter().for_each(|notice| self.say(place, notice));
-                match self.write(&alignment) {
+                match self.write(&self.args.syllables.applied(alignment)) {
                     Err(error) if self.args.output.is_some() => self.fail(&error),
                     result => return result,
                 }

@@ -19,7 +19,7 @@ use crate::cli::inputs::{self, Input};
 #[derive(Debug, Args)]
 pub struct RecordingArgs {
     /// WAV, FLAC, Ogg, MP3, AIFF, SPHERE files, folders of them, corpora (manifests .tsv, Kaldi data folders, LibriSpeech,
-    /// TIMIT), or - for standard input
+    /// TIMIT, THCHS-30, AISHELL-1), or - for standard input
     #[arg(required_unless_present = "posteriors", value_name = "AUDIO")]
     pub audio: Vec<PathBuf>,
     /// The model's folder [default: the built-in English model]
@@ -52,6 +52,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let inputs = inputs::expand(&args.recordings.audio)?;
     check(args, &inputs)?;
     let bundle = args.recordings.bundle()?;
+    args.output.syllables.check(bundle.graph.symbols())?;
     let options = args.search.options(bundle.description.search)?;
     let recogniser = Recogniser::new(Arc::new(bundle), options)?;
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
