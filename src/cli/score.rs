@@ -17,13 +17,15 @@ use senone::graph::lexicon::Lexicon;
 #[cfg(feature = "neural")]
 use senone::metrics::ScoreReport;
 use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, compare, score};
+use senone::pinyin::Tones;
 use senone::{Error, Result};
 
 /// Print the phone error rate of decoded phones against a reference
 ///
-/// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a
-/// column `utterance`, else as one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are stripped, then
-/// --fold applies, then silence is dropped. The interval is a bootstrap over speakers.
+/// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a column `utterance`, else as
+/// one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are
+/// stripped, and with `--lexicon pinyin` the tones of Mandarin finals; then --fold applies, then silence is dropped. The interval
+/// is a bootstrap over speakers.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
     /// What was said: a manifest or a corpus of another layout, with phones or words, a CTM, or lines of text
@@ -142,11 +144,9 @@ fn options(args: &ScoreArgs, lexicon: Option<&Lexicon>) -> Result<ScoreOptions> 
             fold.entry(from).or_insert(to);
         }
     }
-    for (toned, plain) in lexicon.map(Lexicon::folded).unwrap_or_default() {
-        fold.entry(toned).or_insert(plain);
-    }
     let silence = args.silence.iter().cloned().collect();
-    Ok(ScoreOptions { fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
+    let tones = lexicon.map_or(Tones::Kept, Lexicon::tones);
+    Ok(ScoreOptions { tones, fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
 }
 
 /// Reads the lines `A B` and `A` of a map.

@@ -11,6 +11,7 @@ use super::confusions::Confusions;
 use super::edit::{EditCounts, Edits, align_slots};
 use super::report::{LabelNotes, ScoreReport, SpeakerScore};
 use crate::graph::lexicon::without_stress;
+use crate::pinyin::{Tones, without_tone};
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
 
@@ -50,9 +51,11 @@ impl Transcript {
 pub type Hypotheses = BTreeMap<String, Vec<String>>;
 
 /// What happens to labels before they are compared, in this order: the stress digit 0, 1 or 2 of an upper-case ARPABET vowel
-/// is stripped, `fold` is applied, `silence` is dropped.
+/// is stripped, and the tone of a Mandarin final where `tones` says so; `fold` is applied, `silence` is dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreOptions {
+    /// Whether tones of Mandarin count.
+    pub tones: Tones,
     /// Label to label that counts as the same, in one step; to the empty label drops it.
     pub fold: BTreeMap<String, String>,
     /// Labels that are no phones and are dropped on both sides.
@@ -74,6 +77,7 @@ impl ScoreOptions {
 impl Default for ScoreOptions {
     fn default() -> Self {
         Self {
+            tones: Tones::Kept,
             fold: BTreeMap::new(),
             silence: Self::SILENCE.map(str::to_owned).into(),
             top_confusions: 10,
@@ -197,6 +201,10 @@ impl<'a> Labels<'a> {
     fn label(&mut self, phone: &str) -> Option<SymbolId> {
         let plain = without_stress(phone);
         self.notes.stress_stripped |= plain != phone;
+        let plain = match self.options.tones {
+            Tones::Kept => plain,
+            Tones::Dropped => without_tone(plain),
+        };
         let label = match self.options.fold.get(plain) {
             Some(label) => {
                 self.notes.folded.insert(plain.to_owned());

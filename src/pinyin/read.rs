@@ -49,9 +49,13 @@ pub fn read(text: &str) -> Result<Vec<Syllable>> {
 
 /// The error at the one-based character `at`.
 fn wrong(text: &str, at: usize, expected: &str) -> Error {
-    let found = text.chars().skip(at - 1).take_while(|c| !c.is_whitespace());
-    let found: String = found.take(20).collect();
-    Error::Transcript { reason: format!("{found:?} at character {at} of the text: expected {expected}") }
+    let part =
+        |from: usize| -> String { text.chars().skip(from).take_while(|c| !c.is_whitespace()).take(20).collect() };
+    let before: Vec<char> = text.chars().take(at - 1).collect();
+    let begin = before.iter().rposition(|c| c.is_whitespace()).map_or(0, |space| space + 1);
+    let (found, word) = (part(at - 1), part(begin));
+    let within = if word == found { String::new() } else { format!(", in {word:?}") };
+    Error::Transcript { reason: format!("{found:?} at character {at} of the text{within}: expected {expected}") }
 }
 
 const SYLLABLE: &str = "a syllable of pinyin, as in ni3, nǐ or ni";

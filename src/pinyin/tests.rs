@@ -147,7 +147,12 @@ fn erhua_is_a_syllable_of_its_own_in_phones() {
 #[test]
 fn what_is_no_pinyin_is_named() {
     for (text, found) in [
-        ("ni3 hao3x", "\"x\" at character 9 of the text: expected a syllable of pinyin"),
+        (
+            "ni3 hao3x",
+            "\"x\" at character 9 of the text, in \"hao3x\": expected a syllable of pinyin, as in ni3, nǐ or ni",
+        ),
+        ("hao3 xi\tqux3 ma", "\"x3\" at character 11 of the text, in \"qux3\": expected"),
+        ("ni x3 ma", "\"x3\" at character 4 of the text: expected a syllable"),
         ("ni3 haox", "\"x\" at character 8 of the text"),
         ("你好", "\"你好\" at character 1 of the text"),
         ("ni6", "\"6\" at character 3"),

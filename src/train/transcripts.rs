@@ -60,10 +60,8 @@ impl<'a> Transcriber<'a> {
         if phones.is_empty() && words.is_empty() {
             return Err(Error::Transcript { reason: "the transcript is empty".into() });
         }
-        if let Some(lexicon) = self.lexicon.filter(|lexicon| lexicon.is_pinyin() && self.filler.is_empty()) {
-            words.iter().try_for_each(|word| lexicon.check(word))?;
-        }
         if phones.is_empty() {
+            self.lexicon.filter(|_| self.filler.is_empty()).map_or(Ok(()), |lexicon| lexicon.check(text))?;
             return Ok(words.iter().map(|word| self.pronounce(word)).collect());
         }
         let plain =
@@ -228,7 +226,7 @@ mod tests {
         let alone: Words = names("n i h ao").iter().map(|phone| vec![names(phone)]).collect();
         assert_eq!(made("你好", "n i3 h ao3").unwrap(), alone);
         let error = made("ni3 haox", "").unwrap_err().to_string();
-        assert!(error.starts_with("\"x\" at character 4 of the text: expected a syllable"), "{error}");
+        assert!(error.starts_with("\"x\" at character 8 of the text, in \"haox\": expected a syllable"), "{error}");
         let filled = Transcriber::new(Some(&lexicon), "sil").words(&utterance("ni3 haox", "")).unwrap();
         assert_eq!(filled[1], vec![names("sil")]);
     }

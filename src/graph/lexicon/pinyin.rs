@@ -1,12 +1,12 @@
 //! The lexicons that need no file: syllables of Mandarin in pinyin, pronounced as initials and finals.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Lexicon, Pronunciation, without_stress};
+use crate::Result;
 use crate::pinyin::{Marks, Syllable, Tone, Tones, read, without_tone};
 use crate::symbols::SymbolTable;
-use crate::{Error, Result};
 
 /// The lexicon that stands in the place of a file of this name, by whether it tells tones apart. `./pinyin` is the file.
 pub fn named(path: &Path) -> Option<Tones> {
@@ -47,25 +47,19 @@ impl Lexicon {
         }
     }
 
-    /// Labels that are the same to this lexicon as others: finals with tones, where it does not tell these apart.
-    pub fn folded(&self) -> BTreeMap<String, String> {
-        let finals: BTreeSet<&str> = match self.pinyin {
-            Some(Tones::Dropped) => Syllable::common().map(|syllable| syllable.rime()).collect(),
-            _ => BTreeSet::new(),
-        };
-        let toned = |rime: &str| Tone::ALL.map(|tone| (format!("{rime}{tone}"), rime.to_owned()));
-        finals.into_iter().flat_map(toned).collect()
+    /// Whether it tells tones apart, as all do but `pinyin`.
+    pub fn tones(&self) -> Tones {
+        self.pinyin.unwrap_or(Tones::Kept)
     }
 
-    /// Whether `word` can be said.
+    /// Whether all of `text` is pinyin, if the words are that.
     ///
     /// # Errors
-    /// [`Error::Transcript`] naming it, and where it is no pinyin, the place.
-    pub fn check(&self, word: &str) -> Result<()> {
-        match (self.knows(word), self.pinyin) {
-            (true, _) => Ok(()),
-            (false, Some(_)) => read(word).map(drop),
-            (false, None) => Err(Error::Transcript { reason: format!("the lexicon lacks {word:?}") }),
+    /// [`crate::Error::Transcript`] naming what is not, and the place.
+    pub fn check(&self, text: &str) -> Result<()> {
+        match self.pinyin {
+            Some(_) => read(text).map(drop),
+            None => Ok(()),
         }
     }
 }
@@ -140,19 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn tones_are_folded_where_they_are_not_told_apart() {
-        let folded = Lexicon::pinyin(Tones::Dropped).folded();
-        assert_eq!((folded.len(), folded["iong3"].as_str()), (5 * 39, "iong"));
-        assert!(Lexicon::pinyin(Tones::Kept).folded().is_empty());
-    }
-
-    #[test]
     fn names_are_no_files() {
         assert_eq!(named(Path::new("pinyin")), Some(Tones::Dropped));
         assert_eq!(named(Path::new("pinyin-toned")), Some(Tones::Kept));
         assert_eq!(named(Path::new("./pinyin")), None);
         assert!(Lexicon::read(Path::new("pinyin-toned")).unwrap().is_pinyin());
-        let error = Lexicon::pinyin(Tones::Kept).check("haox").unwrap_err().to_string();
-        assert!(error.starts_with("\"x\" at character 4 of the text"), "{error}");
+        let error = Lexicon::pinyin(Tones::Kept).check("ni3 haox").unwrap_err().to_string();
+        assert!(error.starts_with("\"x\" at character 8 of the text"), "{error}");
     }
 }
