@@ -43,7 +43,7 @@ train() {
   local folder=$WORK/$2/$1 augment=$unchanged hidden=() lexicon=pinyin graph=graph-free align=graph-align
   [ -e "$folder/model/bundle.toml" ] && return
   case $1 in perturbed | both | tone) augment=$changed ;; esac
-  case $1 in hidden | both | tone) hidden=(--hidden-layers-from built-in) ;; esac
+  case $1 in hidden | both | tone) hidden=(--hidden-from built-in) ;; esac
   case $1 in tone) lexicon=pinyin-toned graph=graph-tone align=graph-tone-align ;; esac
   mkdir -p "$folder"
   sed -e "s|%NAME%|$1|; s|%RECIPE%|$recipe|; s|%FOLD%|$WORK/$2|; s|%LEXICON%|$lexicon|; s|%GRAPH%|$graph|; s|%ALIGN%|$align|" \

@@ -34,7 +34,7 @@ senone() { "$root/target/release/senone" --threads "$THREADS" "$@"; }
 
 # Trains the settings $1 into the folder $2; the network begins with the hidden layers of $HIDDEN, or with nothing if that is empty.
 train() {
-  senone train "$recipe/$1.toml" --data "$SENONE_DATA" ${HIDDEN:+--hidden-layers-from "$HIDDEN"} --resume \
+  senone train "$recipe/$1.toml" --data "$SENONE_DATA" ${HIDDEN:+--hidden-from "$HIDDEN"} --resume \
     --work "$WORK/$2/train" --output "$WORK/$2/untuned" 2>&1 | tee -a "$WORK/$2.train.log"
 }
 
