@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 
 ROWS = [
-    {"error", "matrix", "timing", "symbols", "mmap", "parallel", "random", "settings"},
+    {"error", "matrix", "timing", "symbols", "mmap", "parallel", "pinyin", "random", "settings"},
     {"audio", "graph", "alignment"},
-    {"features", "emission", "formats", "metrics"},
+    {"features", "emission", "formats", "metrics", "syllables"},
     {"dp"},
     {"network", "search"},
     {"data", "bundle"},

@@ -10,7 +10,8 @@ use senone::{Error, Result};
 /// `senone manifest`
 #[derive(Debug, Args)]
 pub struct ManifestArgs {
-    /// Folders with transcripts beside the audio, Kaldi data folders, LibriSpeech sets, TIMIT parts, manifests
+    /// Folders with transcripts beside the audio, Kaldi data folders, LibriSpeech sets, parts of TIMIT, THCHS-30 or AISHELL-1,
+    /// manifests
     #[arg(required = true, value_name = "CORPUS")]
     corpora: Vec<PathBuf>,
     /// Keep only these speakers: a file with their names, white space between

@@ -17,13 +17,15 @@ use senone::graph::lexicon::Lexicon;
 #[cfg(feature = "neural")]
 use senone::metrics::ScoreReport;
 use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, Unit, compare, score, words_of};
+use senone::pinyin::Tones;
 use senone::{Error, Result};
 
 /// Print the phone error rate of decoded phones, or the word error rate of words, against a reference
 ///
-/// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a
-/// column `utterance`, else as one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are stripped, then
-/// --fold applies, then silence is dropped. The interval is a bootstrap over speakers.
+/// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a column `utterance`, else as
+/// one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are
+/// stripped, and with `--lexicon pinyin` the tones of Mandarin finals; then --fold applies, then silence is dropped. The interval
+/// is a bootstrap over speakers.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
     /// What was said: a manifest or a corpus of another layout, with phones or words, a CTM, or lines of text
@@ -33,7 +35,7 @@ pub struct ScoreArgs {
     pub hypothesis: PathBuf,
 
     /// Pronunciations of the reference's words; the one that fits best counts. Lines and CTM then hold words, and so does a
-    /// manifest where it has no phones
+    /// manifest where it has no phones. `pinyin` or `pinyin-toned`: syllables of Mandarin; with `pinyin` tones do not count
     #[arg(long, value_name = "FILE")]
     pub lexicon: Option<PathBuf>,
 
@@ -93,8 +95,8 @@ fn parse_fold(text: &str) -> std::result::Result<(String, String), String> {
 /// # Errors
 /// When a file cannot be read or the options contradict each other, and those of [`score()`] and [`compare()`].
 pub fn run(args: &ScoreArgs) -> Result<String> {
-    let options = options(args)?;
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
+    let options = options(args, lexicon.as_ref())?;
     let spelling = match (&lexicon, args.phones) {
         (Some(lexicon), _) => Spelling::Pronounced(lexicon),
         _ if args.words => Spelling::Words,
@@ -133,7 +135,7 @@ fn record(model: &Path, test: &str, report: &ScoreReport) -> Result<()> {
     bundle.save_description(model)
 }
 
-fn options(args: &ScoreArgs) -> Result<ScoreOptions> {
+fn options(args: &ScoreArgs, lexicon: Option<&Lexicon>) -> Result<ScoreOptions> {
     let mut fold = BTreeMap::new();
     for (from, to) in &args.fold {
         match fold.insert(from.clone(), to.clone()) {
@@ -156,7 +158,8 @@ fn options(args: &ScoreArgs) -> Result<ScoreOptions> {
         Some(labels) => labels.iter().cloned().collect(),
         None => default.iter().map(|&label| label.to_owned()).collect(),
     };
-    Ok(ScoreOptions { unit, fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
+    let tones = lexicon.map_or(Tones::Kept, Lexicon::tones);
+    Ok(ScoreOptions { unit, tones, fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
 }
 
 /// Reads the lines `A B` and `A` of a map.

@@ -24,7 +24,8 @@ pub struct TuneArgs {
     /// Development utterances, a manifest or a corpus of another layout: never the ones that the model is tested on
     #[arg(value_name = "CORPUS")]
     corpus: PathBuf,
-    /// Pronunciations, for utterances without phones; without them every token of a transcript is a phone
+    /// Pronunciations, for utterances without phones; without them every token of a transcript is a phone. `pinyin` drops the tones
+    /// of phones, too
     #[arg(long, value_name = "FILE")]
     lexicon: Option<PathBuf>,
     /// Phone n-gram (ARPA) that becomes the model's

@@ -17,7 +17,7 @@ pub struct ValidateArgs {
     /// LibriSpeech, TIMIT
     #[arg(required = true, value_name = "CORPUS")]
     corpora: Vec<PathBuf>,
-    /// Pronunciations, to find unknown words
+    /// Pronunciations, to find unknown words; `pinyin` finds what is no pinyin
     #[arg(long, value_name = "FILE")]
     lexicon: Option<PathBuf>,
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::graph::lexicon::{Lexicon, without_stress};
+use crate::graph::lexicon::Lexicon;
 use crate::{Error, Result};
 
 /// How a line becomes symbols.
@@ -60,7 +60,7 @@ impl Sentences {
             }
             for word in words {
                 match lexicon.pronunciations(&word) {
-                    Some(all) => phones.extend(all[0].iter().map(|phone| without_stress(phone).to_owned())),
+                    Some(all) => phones.extend(all[0].iter().map(|phone| lexicon.plain(phone).to_owned())),
                     None => {
                         self.unknown += 1;
                         self.finish(std::mem::take(&mut phones), pause);

@@ -5,7 +5,9 @@
 
 use super::classes::Names;
 use super::exclusive::{self, ExclusiveFile};
-use super::file::{GraphFile, LexiconFile, LmFile, Rule, Side, boundary, check_format, lexicon, lm, rules};
+use super::file::{
+    FORBID_KEYS, GraphFile, LexiconFile, LmFile, Rule, Side, boundary, check_format, lexicon, lm, rules,
+};
 use super::grammar::{self, GrammarFile};
 use super::rules::forbidden;
 use super::source::{Source, Table};
@@ -48,7 +50,7 @@ impl Extension {
             at: extends.span().start,
             name: top.get("name").map_or(Ok(String::new()), |v| source.name(v, "a string").map(|name| name.text))?,
             boundary: top.get("boundary").map(|v| boundary(source, v)).transpose()?,
-            forbid: rules(source, top.get("forbid"), "[[forbid]]", &["from", "to"])?,
+            forbid: rules(source, top.get("forbid"), "[[forbid]]", &FORBID_KEYS)?,
             exclusive: top.get("exclusive").map_or(Ok(vec![]), |v| exclusive::tables(source, v))?,
             grammar: top.get("grammar").map(|v| grammar::table(source, v)).transpose()?,
             lm: top.get("lm").map(|v| lm(source, v)).transpose()?,

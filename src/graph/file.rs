@@ -106,6 +106,9 @@ pub(super) const TOP_KEYS: [&str; 14] = [
     "lexicon",
 ];
 
+const ALLOW_KEYS: [&str; 5] = ["from", "to", "followed_by", "preceded_by", "weight"];
+pub(super) const FORBID_KEYS: [&str; 4] = ["from", "to", "followed_by", "preceded_by"];
+
 /// More frames than any symbol needs; keeps a slip of the finger from filling the memory.
 const MOST_FRAMES: usize = 1000;
 
@@ -137,8 +140,8 @@ impl GraphFile {
             classes: classes(source, top.need("classes", "the file")?)?,
             start,
             end,
-            allow: rules(source, top.get("allow"), "[[allow]]", &["from", "to", "weight"])?,
-            forbid: rules(source, top.get("forbid"), "[[forbid]]", &["from", "to"])?,
+            allow: rules(source, top.get("allow"), "[[allow]]", &ALLOW_KEYS)?,
+            forbid: rules(source, top.get("forbid"), "[[forbid]]", &FORBID_KEYS)?,
             default_topology,
             topologies,
             exclusive: top.get("exclusive").map_or(Ok(vec![]), |v| exclusive::tables(source, v))?,
@@ -183,15 +186,48 @@ pub(super) fn side(source: &Source, value: &Value) -> Result<Side> {
 
 pub(super) fn rules(source: &Source, value: Option<&Value>, title: &str, keys: &[&str]) -> Result<Vec<Rule>> {
     let tables = value.map_or(Ok(vec![]), |value| source.tables(value, keys))?;
-    let rule = |table: Table| {
+    let mut rules = vec![];
+    for table in tables {
         let weight = weight(source, table.get("weight"))?;
-        let symbols = |key: &str| match side(source, table.need(key, title)?)? {
-            Side { at, names } if names.is_empty() => Err(source.error(at, format!("`{key}` names no symbol"))),
-            some => Ok(some),
-        };
-        Ok(Rule { at: table.at, from: symbols("from")?, to: symbols("to")?, weight })
+        for (from, to) in sides(source, &table, title)? {
+            rules.push(Rule { at: table.at, from, to, weight });
+        }
+    }
+    Ok(rules)
+}
+
+/// What a rule covers: every pair of `from` and `to`, or a table of symbols, each with those that it is followed by or preceded by.
+fn sides(source: &Source, table: &Table, title: &str) -> Result<Vec<(Side, Side)>> {
+    let tables = ["followed_by", "preceded_by"].map(|key| (key, table.get(key)));
+    let mut given = tables.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    let Some((key, value)) = given.next() else {
+        let symbols = |key: &str| some(source, key, side(source, table.need(key, title)?)?);
+        return Ok(vec![(symbols("from")?, symbols("to")?)]);
     };
-    tables.into_iter().map(rule).collect()
+    let others = ["from", "to"].into_iter().filter_map(|key| Some((key, table.get(key)?))).chain(given);
+    if let Some((other, value)) = others.into_iter().next() {
+        let reason =
+            format!("`{other}` beside `{key}`: a rule has `from` and `to`, or `followed_by`, or `preceded_by`");
+        return Err(source.error(value.span().start, reason));
+    }
+    let pairs = source.any_table(value)?;
+    let pair = |(name, others): &(Name, Value)| {
+        let one = Side { at: name.at, names: vec![name.clone()] };
+        let others = some(source, &name.text, Side { at: others.span().start, names: source.words(others)? })?;
+        Ok(if key == "followed_by" { (one, others) } else { (others, one) })
+    };
+    match pairs.entries.is_empty() {
+        true => Err(source.error(pairs.at, format!("`{key}` is empty: expected SYMBOL = \"OTHER OTHER ...\""))),
+        false => pairs.entries.iter().map(pair).collect(),
+    }
+}
+
+/// `side`, which must name some symbol; `key` is what messages call it.
+fn some(source: &Source, key: &str, side: Side) -> Result<Side> {
+    match side.names.is_empty() {
+        true => Err(source.error(side.at, format!("`{key}` names no symbol"))),
+        false => Ok(side),
+    }
 }
 
 /// A weight, 0 where none is given.

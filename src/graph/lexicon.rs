@@ -1,11 +1,15 @@
 //! How words are pronounced.
 //!
 //! A dictionary in the format of the CMU Pronouncing Dictionary comes in; words of transcripts are looked up in it on their way
-//! to a transcript graph, and all its words when a graph is over words. Possessives and plurals of its words are derived.
+//! to a transcript graph, and all its words when a graph is over words. Possessives and plurals of its words are derived. Two
+//! lexicons need no file: [`pinyin`] and its toned sister, whose words are the syllables of Mandarin.
+
+pub mod pinyin;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::pinyin::Tones;
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
 
@@ -17,6 +21,8 @@ pub struct Lexicon {
     entries: BTreeMap<String, Vec<Pronunciation>>,
     /// Known from the first entry on.
     columns: Option<Columns>,
+    /// Whether words are pinyin, in any spelling, and are told apart by their tones.
+    pinyin: Option<Tones>,
 }
 
 #[derive(Debug, Clone)]
@@ -50,11 +56,14 @@ enum Columns {
 }
 
 impl Lexicon {
-    /// Reads the dictionary at `path`, see [`Lexicon::parse`].
+    /// Reads the dictionary at `path`, see [`Lexicon::parse`]; the paths `pinyin` and `pinyin-toned` are [`Lexicon::pinyin`].
     ///
     /// # Errors
     /// [`Error::Io`] when it cannot be read as UTF-8, and those of [`Lexicon::parse`].
     pub fn read(path: &Path) -> Result<Self> {
+        if let Some(tones) = pinyin::named(path) {
+            return Ok(Self::pinyin(tones));
+        }
         let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
         Self::parse(path, &text)
     }
@@ -71,7 +80,7 @@ impl Lexicon {
     /// [`Error::TextFile`] when a line has no word or no phones, or when there is no entry at all.
     pub fn parse(path: &Path, text: &str) -> Result<Self> {
         let (phones, entries) = (SymbolTable::new(), BTreeMap::new());
-        let mut lexicon = Self { path: path.to_owned(), phones, entries, columns: None };
+        let mut lexicon = Self { path: path.to_owned(), phones, entries, columns: None, pinyin: None };
         for (text, line) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
             lexicon.read_line(text, line)?;
         }
@@ -165,7 +174,12 @@ impl Lexicon {
     /// As [`Lexicon::pronunciations`], with weights and lines.
     pub fn said(&self, word: &str) -> Option<Vec<Said>> {
         let word = word.to_lowercase();
-        self.listed(&word).or_else(|| self.derived(&word))
+        self.listed(&word).or_else(|| match self.pinyin {
+            Some(tones) => {
+                pinyin::pronunciation(&word, tones).map(|phones| vec![Said { phones, weight: 0.0, line: 1 }])
+            }
+            None => self.derived(&word),
+        })
     }
 
     /// Whether `word` has a pronunciation, listed or derived.
@@ -212,8 +226,11 @@ impl Lexicon {
     ///
     /// Typographic apostrophes become `'`; punctuation goes, also between words without a space, but for periods and apostrophes
     /// that belong to a known word (`a.m.`, `'tis`). A hyphenated word that is unknown is split. What has a digit stays in one
-    /// piece. Unknown words are kept.
+    /// piece. Unknown words are kept. Those of a text in pinyin are its syllables.
     pub fn words_of(&self, text: &str) -> Vec<String> {
+        if let Some(tones) = self.pinyin {
+            return pinyin::words_of(text, tones);
+        }
         let text: String = text.to_lowercase().chars().map(plain).collect();
         let mut words = vec![];
         text.split_whitespace().for_each(|token| self.split(token, &mut words));

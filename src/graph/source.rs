@@ -102,6 +102,19 @@ impl Source {
         }
     }
 
+    /// A list of strings, or one string that holds names with white space between.
+    pub fn words(&self, value: &Value) -> Result<Vec<Name>> {
+        let DeValue::String(text) = value.get_ref() else { return self.names(value) };
+        // Places are known where the file has the string as it is, without escapes.
+        let raw = &self.text[value.span()];
+        let inside = raw.find(&**text).filter(|_| !text.is_empty());
+        let name = |word: &str| {
+            let offset = word.as_ptr() as usize - text.as_ptr() as usize;
+            Name { text: word.to_owned(), at: value.span().start + inside.map_or(0, |inside| inside + offset) }
+        };
+        Ok(text.split_whitespace().map(name).collect())
+    }
+
     /// A finite number.
     pub fn number(&self, value: &Value, expected: &str) -> Result<f32> {
         let read = match value.get_ref() {

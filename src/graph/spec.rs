@@ -30,6 +30,10 @@
 //! [[allow]]                           # here a variable is the same on both sides
 //! from = ["B-{type}", "I-{type}"]
 //! to = "I-{type}"
+//! [[allow]]                           # the same as a table: each name with those that may follow it; a list, or one text
+//! [allow.followed_by]                 # preceded_by: with those that it may follow; a [[forbid]] takes these too
+//! "B-{type}" = "I-{type}"
+//! "I-{type}" = ["I-{type}"]
 //! [[forbid]]
 //! from = "outside"
 //! to = "outside"

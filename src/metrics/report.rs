@@ -9,6 +9,7 @@ use super::bootstrap::{Interval, difference_interval};
 use super::confusions::{Confusions, EditKind};
 use super::edit::EditCounts;
 use super::score::{ScoreOptions, Unit};
+use crate::pinyin::Tones;
 use crate::{Error, Result};
 
 /// Names listed in a line of the report before the rest is only counted; the fields hold them all.
@@ -183,6 +184,9 @@ impl ScoreReport {
         let notes = &self.labels;
         if notes.stress_stripped {
             writeln!(f, "stress digits of ARPABET vowels stripped")?;
+        }
+        if self.options.tones == Tones::Dropped {
+            writeln!(f, "tones of Mandarin finals dropped")?;
         }
         if !self.options.fold.is_empty() {
             let fold = |(from, to): (&String, &String)| {

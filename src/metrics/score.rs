@@ -11,6 +11,7 @@ use super::confusions::Confusions;
 use super::edit::{EditCounts, Edits, align_slots};
 use super::report::{LabelNotes, ScoreReport, SpeakerScore};
 use crate::graph::lexicon::without_stress;
+use crate::pinyin::{Tones, without_tone};
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
 
@@ -78,11 +79,13 @@ impl Unit {
 }
 
 /// What happens to labels before they are compared, in this order: the stress digit 0, 1 or 2 of an upper-case ARPABET vowel
-/// is stripped if labels are phones, `fold` is applied, `silence` is dropped.
+/// is stripped if labels are phones, and the tone of a Mandarin final where `tones` says so; `fold` is applied, `silence` is dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreOptions {
     /// What labels are.
     pub unit: Unit,
+    /// Whether tones of Mandarin count.
+    pub tones: Tones,
     /// Label to label that counts as the same, in one step; to the empty label drops it.
     pub fold: BTreeMap<String, String>,
     /// Labels that are no phones and are dropped on both sides.
@@ -107,6 +110,7 @@ impl Default for ScoreOptions {
     fn default() -> Self {
         Self {
             unit: Unit::Phone,
+            tones: Tones::Kept,
             fold: BTreeMap::new(),
             silence: Self::SILENCE.map(str::to_owned).into(),
             top_confusions: 10,
@@ -234,6 +238,10 @@ impl<'a> Labels<'a> {
             Unit::Word => phone,
         };
         self.notes.stress_stripped |= plain != phone;
+        let plain = match self.options.tones {
+            Tones::Kept => plain,
+            Tones::Dropped => without_tone(plain),
+        };
         let label = match self.options.fold.get(plain) {
             Some(label) => {
                 self.notes.folded.insert(plain.to_owned());

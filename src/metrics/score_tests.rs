@@ -28,6 +28,17 @@ fn example() -> (Vec<Reference>, Hypotheses) {
 }
 
 #[test]
+fn tones_count_unless_they_are_dropped() {
+    let references = [reference("u1", "anna", "n i3 h ao3"), reference("u2", "bert", "m a5")];
+    let heard = hypotheses(&[("u1", "n i2 h ao"), ("u2", "m a4")]);
+    let scored = |tones| score(&references, &heard, &ScoreOptions { tones, ..ScoreOptions::default() }).unwrap();
+    assert_eq!(scored(Tones::Kept).total.errors(), 3);
+    let dropped = scored(Tones::Dropped);
+    assert_eq!(dropped.total.errors(), 0);
+    assert!(dropped.to_string().contains("\ntones of Mandarin finals dropped\n"), "{dropped}");
+}
+
+#[test]
 fn the_report_reads_as_expected() {
     let (references, heard) = example();
     let fold = [("AX", "AH"), ("zh", "sh"), ("q", "")].map(|(from, to)| (from.to_owned(), to.to_owned()));

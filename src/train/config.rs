@@ -8,6 +8,7 @@ use super::transcripts::{Words, are_known, is_one_known};
 use crate::emission::HybridScales;
 use crate::error::{in_table, require};
 use crate::features::{FeatureConfig, Normalisation};
+use crate::graph::lexicon::pinyin::named;
 use crate::graph::ngram::{NgramOptions, Smoothing};
 use crate::learn::criterion::{CostUnit, Criterion, HammingCost};
 use crate::learn::gmm::GmmConfig;
@@ -30,7 +31,8 @@ pub struct TrainConfig {
     /// The corpora. Their paths, and the lexicon's, are relative to `--data`, else to the folder of this file.
     #[serde(rename = "corpus")]
     pub corpora: Vec<CorpusConfig>,
-    /// Pronunciations in the format of the CMU dictionary. Without it every token of a transcript is a phone.
+    /// Pronunciations in the format of the CMU dictionary, or `pinyin` or `pinyin-toned`. Without it every token of a transcript is
+    /// a phone.
     pub lexicon: Option<PathBuf>,
     /// Phone that stands for a word that the lexicon lacks; a symbol of both graphs.
     pub filler: Option<String>,
@@ -287,7 +289,8 @@ impl TrainConfig {
         let here = path.parent().unwrap_or(Path::new(""));
         let data = data.unwrap_or(here);
         config.corpora.iter_mut().for_each(|corpus| corpus.source = data.join(&corpus.source));
-        config.lexicon = config.lexicon.map(|lexicon| data.join(lexicon));
+        config.lexicon =
+            config.lexicon.map(|lexicon| if named(&lexicon).is_some() { lexicon } else { data.join(lexicon) });
         let ngrams = config.ngram.iter_mut().chain(config.sequence.iter_mut().map(|stage| &mut stage.ngram));
         ngrams.flat_map(|ngram| &mut ngram.text).for_each(|text| text.file = data.join(&text.file));
         config.graph = here.join(&config.graph);
@@ -359,11 +362,13 @@ impl TrainConfig {
         }
     }
 
-    /// A lexicon needs a phone for the words that it lacks; without one no word can be unknown.
+    /// A lexicon needs a phone for the words that it lacks; without one no word can be unknown. What is no pinyin is told instead.
     fn check_filler(&self) -> Result<()> {
         let wrong = |value: String, expected| Err(Error::Setting { key: "filler", value, expected });
         match (&self.lexicon, &self.filler) {
-            (Some(_), None) => wrong("none".into(), "a phone for words that the lexicon lacks, as in filler = \"SPN\""),
+            (Some(lexicon), None) if named(lexicon).is_none() => {
+                wrong("none".into(), "a phone for words that the lexicon lacks, as in filler = \"SPN\"")
+            }
             (None, Some(filler)) => wrong(filler.clone(), "none without a lexicon: then every token is a phone"),
             _ => Ok(()),
         }

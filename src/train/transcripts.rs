@@ -1,7 +1,7 @@
 //! Transcripts: words, or a manifest's own phones, to the slots that a transcript graph is made from.
 //!
 //! Where a manifest gives phones they are right and the lexicon is not asked for them; it only says where words end, so that
-//! a pause may stand between words and not within.
+//! a pause may stand between words and not within. Phones of syllables stand alone: the graph has no pause within one.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,8 @@ pub(super) fn is_one_known(words: &Words, filler: Option<&str>) -> bool {
 }
 
 impl<'a> Transcriber<'a> {
-    /// Words that the `lexicon` lacks are pronounced `filler`; without a lexicon every token is a phone.
+    /// Words that the `lexicon` lacks are pronounced `filler`; without a lexicon every token is a phone. What is no pinyin can have no
+    /// filler but a named one.
     pub fn new(lexicon: Option<&'a Lexicon>, filler: &str) -> Self {
         Self { lexicon, filler: filler.to_owned(), unknown: BTreeMap::new() }
     }
@@ -46,11 +47,12 @@ impl<'a> Transcriber<'a> {
     /// What `utterance` says.
     ///
     /// # Errors
-    /// [`Error::Transcript`] when it has neither words nor phones.
+    /// [`Error::Transcript`] when it has neither words nor phones, and naming what is no pinyin where that has no filler.
     pub fn words(&mut self, utterance: &Utterance) -> Result<Words> {
         let text = utterance.words.as_deref().unwrap_or_default();
         let tokens = || text.split_whitespace().map(str::to_owned).collect();
         let (phones, words) = match (&utterance.phones, self.lexicon) {
+            (Some(phones), Some(lexicon)) if lexicon.is_pinyin() && !phones.is_empty() => (phones.clone(), vec![]),
             (phones, Some(lexicon)) => (phones.clone().unwrap_or_default(), lexicon.words_of(text)),
             (Some(phones), None) if !phones.is_empty() => (phones.clone(), vec![]),
             (_, None) => (tokens(), vec![]),
@@ -59,9 +61,12 @@ impl<'a> Transcriber<'a> {
             return Err(Error::Transcript { reason: "the transcript is empty".into() });
         }
         if phones.is_empty() {
+            self.lexicon.filter(|_| self.filler.is_empty()).map_or(Ok(()), |lexicon| lexicon.check(text))?;
             return Ok(words.iter().map(|word| self.pronounce(word)).collect());
         }
-        let phones: Vec<String> = phones.iter().map(|phone| without_stress(phone).to_owned()).collect();
+        let plain =
+            |phone: &String| self.lexicon.map_or(without_stress(phone), |lexicon| lexicon.plain(phone)).to_owned();
+        let phones: Vec<String> = phones.iter().map(plain).collect();
         Ok(self.split(&phones, &words))
     }
 
@@ -210,6 +215,20 @@ mod tests {
         assert_eq!(made("a ts AH0 b:", "").unwrap(), alone);
         assert_eq!(made("whatever is said", "a ts AH0 b:").unwrap(), alone);
         assert!(made(" ", "").is_err());
+    }
+
+    #[test]
+    fn pinyin_is_told_by_its_words_or_by_phones() {
+        let lexicon = Lexicon::pinyin(crate::pinyin::Tones::Dropped);
+        let made = |words: &str, phones: &str| Transcriber::new(Some(&lexicon), "").words(&utterance(words, phones));
+        let syllables: Words = vec![vec![names("n i")], vec![names("h ao")]];
+        assert_eq!(made("Nǐ hǎo!", "").unwrap(), syllables);
+        let alone: Words = names("n i h ao").iter().map(|phone| vec![names(phone)]).collect();
+        assert_eq!(made("你好", "n i3 h ao3").unwrap(), alone);
+        let error = made("ni3 haox", "").unwrap_err().to_string();
+        assert!(error.starts_with("\"x\" at character 8 of the text, in \"haox\": expected a syllable"), "{error}");
+        let filled = Transcriber::new(Some(&lexicon), "sil").words(&utterance("ni3 haox", "")).unwrap();
+        assert_eq!(filled[1], vec![names("sil")]);
     }
 
     #[test]

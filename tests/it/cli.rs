@@ -119,6 +119,19 @@ mod recordings {
         assert_eq!(twice, "standard input (-) can be read only once");
     }
 
+    #[test]
+    fn only_a_model_of_mandarin_has_syllables() {
+        let dir = toy::with_model();
+        for option in ["--units syllable", "--toneless"] {
+            let refused =
+                dir.senone(&format!("decode --model model {option}")).arg(TOY.utterance("test-5-0")).refused();
+            assert_eq!(
+                refused,
+                format!("{option}: the model has no finals of Mandarin, as recipes/mandarin names them")
+            );
+        }
+    }
+
     /// The shape of the built-in model's output; what it hears is its recipe's to say.
     #[test]
     fn the_built_in_model_decodes_english() {

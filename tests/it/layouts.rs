@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use senone::audio::Clip;
 use senone::data::source::{self, Layout};
 use senone::data::{Manifest, Utterance};
+use senone::pinyin::{Marks, Syllable};
 
 use super::util::{Dir, wav};
 
@@ -310,7 +311,7 @@ fn timit() {
     dir.write("core.txt", "MSPK7\n");
     assert_eq!(dir.senone("manifest TIMIT --speakers core.txt").refused(), "core.txt: speaker MSPK7 is not in TIMIT");
     dir.write("TIMIT/TEST/DR1/MSPK9/SI9.PHN", "0 100 h#\n");
-    assert_eq!(dir.senone("validate TIMIT").refused(), "TIMIT: holds TRAIN and TEST: name one of them");
+    assert_eq!(dir.senone("validate TIMIT").refused(), "TIMIT: holds train and test: name one of them");
     dir.write("TIMIT/TRAIN/DR1/MSPK1/SI0.PHN", "0 100 h#\n100 200 zz\n");
     let refused = dir.senone("validate TIMIT/TRAIN").refused();
     assert_eq!(refused, "TIMIT/TRAIN/DR1/MSPK1/SI0.PHN:2: 'zz' is no phone of TIMIT");
@@ -339,4 +340,129 @@ fn a_recording_is_heard_where_the_manifest_says() {
         said.contains("a.tsv:4: c: a.wav: a stretch from 2 to 3 s, expected within the 1.000 s that are there"),
         "{said}"
     );
+}
+
+/// The graphs of the Mandarin recipe, of the search and of the alignment.
+fn mandarin(names: [&str; 2]) -> [String; 2] {
+    names.map(|name| std::fs::read_to_string(Path::new("recipes/mandarin").join(name)).unwrap())
+}
+
+/// The syllables of an utterance's phones in pinyin.
+fn pinyin(one: &Utterance, marks: Marks) -> String {
+    let phones = one.phones.as_ref().unwrap();
+    let syllable = |pair: &[String]| Syllable::of_phones(&pair[0], &pair[1]).unwrap().spelled(marks);
+    phones.chunks(2).map(syllable).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn thchs_30() {
+    let Some(mut expected) = utterances("aishell1-mini/train.tsv", &["S0150", "S0252"], 5) else { return };
+    let dir = Dir::new();
+    for (index, one) in expected.iter_mut().enumerate() {
+        one.speaker = if one.speaker == "S0150" { "A11".into() } else { "B7".into() };
+        one.name = format!("{}_{index}", one.speaker);
+        let file = format!("{}.wav", one.name);
+        let (words, phones) = (one.words.as_ref().unwrap(), one.phones.as_ref().unwrap().join(" "));
+        let written = phones.replace("r ix", "r iz");
+        let transcript = format!("{words} \n{}\n{written}\n", pinyin(one, Marks::Digits));
+        dir.wav(&format!("data_thchs30/data/{file}"), RATE_HZ, &samples(&one.audio));
+        dir.wav(&format!("data_thchs30/train/{file}"), RATE_HZ, &samples(&one.audio));
+        dir.write(&format!("data_thchs30/data/{file}.trn"), transcript);
+        dir.write(&format!("data_thchs30/train/{file}.trn"), format!("../data/{file}.trn\n"));
+    }
+    assert_read(&dir.path("data_thchs30/train"), Layout::Thchs30, &expected);
+    assert_read(&dir.path("data_thchs30/data"), Layout::Thchs30, &expected);
+    let graphs = mandarin(["graph.toml", "graph-align.toml"]);
+    let score = ["--lexicon", "pinyin"].map(Path::new);
+    assert_trains(&dir, "data_thchs30/train", ("lexicon = \"pinyin\"\n", graphs), &score);
+    let decode = dir.senone("decode --model model --format ctm --units syllable data_thchs30/train");
+    let labels = decode.ok().stdout;
+    let is_legal = |label: &str| label == "sil" || senone::pinyin::read(label).is_ok_and(|found| found.len() == 1);
+    assert!(labels.lines().all(|line| is_legal(line.split(' ').nth(4).unwrap())), "{labels}");
+
+    // A syllable that there is not, and pinyin that is none.
+    let first = format!("data_thchs30/data/{}.wav.trn", expected[0].name);
+    let phones = expected[0].phones.as_ref().unwrap().join(" ");
+    dir.edit(&first, &phones, &phones.replacen(expected[0].phones.as_ref().unwrap()[1].as_str(), "ueng1", 1));
+    let said = dir.senone("train train.toml --work other --output other").ok().stderr;
+    let reason = format!("left out {}: {} -> ueng is not allowed by the graph", expected[0].name, &phones[..2].trim());
+    assert!(said.contains(&reason), "{said}");
+
+    dir.write("data_thchs30/train/A11_9.wav.trn", "../data/A11_9.wav.trn\n");
+    assert!(dir.senone("validate data_thchs30/train").refused().contains("A11_9.wav.trn:1: no A11_9.wav is beside it"));
+    dir.wav("data_thchs30/train/A11_9.wav", RATE_HZ, &[0.0]);
+    let refused = dir.senone("validate data_thchs30/train").refused();
+    assert_eq!(refused, "data_thchs30/train/A11_9.wav.trn:1: ../data/A11_9.wav.trn is not there");
+    dir.write("data_thchs30/data/A11_9.wav.trn", "一\nyi1\n");
+    let refused = dir.senone("validate data_thchs30/train").refused();
+    assert!(refused.contains("A11_9.wav.trn:2: 2 lines: expected words, pinyin, and initials and finals"), "{refused}");
+    dir.wav("data_thchs30/test/A11_9.wav", RATE_HZ, &[0.0]);
+    dir.write("data_thchs30/test/A11_9.wav.trn", "../data/A11_9.wav.trn\n");
+    assert_eq!(dir.senone("validate data_thchs30").refused(), "data_thchs30: holds train and test: name one of them");
+}
+
+#[test]
+fn aishell_1() {
+    let Some(mut expected) = utterances("aishell1-mini/train.tsv", &["S0150", "S0252"], 4) else { return };
+    let dir = Dir::new();
+    let mut transcript = String::new();
+    let mut lexicon = std::collections::BTreeSet::new();
+    for one in &mut expected {
+        let (hanzi, phones) = (one.words.clone().unwrap(), one.phones.take().unwrap());
+        assert_eq!(2 * hanzi.chars().count(), phones.len(), "{hanzi}");
+        lexicon.extend(hanzi.chars().zip(phones.chunks(2)).map(|(word, pair)| format!("{word} {}\n", pair.join(" "))));
+        let words: Vec<String> = hanzi.chars().map(String::from).collect();
+        one.words = Some(words.join(" "));
+        transcript += &format!("{} {}\n", one.name, words.join(" "));
+        dir.wav(&format!("data_aishell/wav/train/{}/{}.wav", one.speaker, one.name), RATE_HZ, &samples(&one.audio));
+    }
+    let lexicon: String = lexicon.into_iter().collect();
+    dir.write("resource_aishell/lexicon.txt", format!("SIL sil\n<SPOKEN_NOISE> sil\n{lexicon}"));
+    dir.write("data_aishell/transcript/aishell_transcript_v0.8.txt", &transcript);
+    dir.wav("data_aishell/wav/train/S0150/without-a-line.wav", RATE_HZ, &[0.0]);
+    assert_read(&dir.path("data_aishell/wav/train"), Layout::Aishell, &expected);
+    assert_read(&dir.path("data_aishell/wav/train/S0252"), Layout::Aishell, &expected[4..]);
+    let words = "lexicon = \"resource_aishell/lexicon.txt\"\nfiller = \"sil\"\n";
+    let graphs = mandarin(["graph-tone.toml", "graph-tone-align.toml"]);
+    let path = dir.path("resource_aishell/lexicon.txt");
+    assert_trains(&dir, "data_aishell/wav/train", (words, graphs), &[Path::new("--lexicon"), &path]);
+    let decode =
+        |more: &str| dir.senone(&format!("decode --model model --format ctm {more} data_aishell/wav/train")).ok();
+    let plain = decode("--toneless").stdout;
+    assert!(!plain.lines().any(|line| line.ends_with(char::is_numeric)), "{plain}");
+    assert!(decode("").stdout.lines().any(|line| line.ends_with(char::is_numeric)));
+
+    dir.wav("data_aishell/wav/test/S0764/BAC009S0764W0121.wav", RATE_HZ, &[0.0]);
+    assert_eq!(dir.senone("validate data_aishell").refused(), "data_aishell: holds train and test: name one of them");
+    let refused = dir.senone("validate data_aishell/wav/test").refused();
+    assert!(refused.ends_with("v0.8.txt:1: no line for any recording below data_aishell/wav/test"), "{refused}");
+    let line = transcript.lines().next().unwrap();
+    dir.write("data_aishell/transcript/aishell_transcript_v0.8.txt", format!("{transcript}{line}\n"));
+    let refused = dir.senone("validate data_aishell/wav/train").refused();
+    assert!(refused.contains("v0.8.txt:9: BAC009") && refused.contains("is in line 1 already"), "{refused}");
+}
+
+/// Pinyin of people: no settings, no phones, spellings of all kinds; training and scoring know the syllables.
+#[test]
+fn a_folder_of_audio_and_pinyin() {
+    let Some(expected) = utterances("aishell1-mini/train.tsv", &["S0150", "S0252"], 6) else { return };
+    let dir = Dir::new();
+    for (index, one) in expected.iter().enumerate() {
+        let text = match index % 3 {
+            0 => pinyin(one, Marks::Digits).replace('ü', "v"),
+            1 => pinyin(one, Marks::Diacritics).to_uppercase(),
+            _ => pinyin(one, Marks::Digits).replace(' ', "").replace('ü', "u:"),
+        };
+        let name = format!("corpus/{}/{}", one.speaker, one.name);
+        dir.wav(&format!("{name}.wav"), RATE_HZ, &samples(&one.audio));
+        dir.write(&format!("{name}.txt"), text);
+    }
+    let manifest = Manifest { path: "m.tsv".into(), utterances: expected };
+    dir.write("phones.tsv", manifest.to_tsv().unwrap());
+    let graphs = mandarin(["graph.toml", "graph-align.toml"]);
+    let score = ["--lexicon", "pinyin"].map(Path::new);
+    assert_trains(&dir, "corpus", ("lexicon = \"pinyin\"\n", graphs), &score);
+    let by_pinyin = dir.senone("score corpus test.ctm --lexicon pinyin").ok().stdout;
+    let by_phones = dir.senone("score phones.tsv test.ctm --lexicon pinyin").ok().stdout;
+    assert_eq!(by_pinyin.lines().next().unwrap(), by_phones.lines().next().unwrap());
 }

@@ -188,6 +188,40 @@ mod storage {
         assert_eq!(decode(3), one);
     }
 
+    /// `ni3 hao3` between pauses, in every format, spelling and tier; 30 ms a frame.
+    #[test]
+    fn phones_of_mandarin_are_printed_as_syllables() {
+        let dir = Dir::new();
+        dir.write("graph.toml", std::fs::read_to_string("recipes/mandarin/graph-tone.toml").unwrap());
+        let spec = senone::graph::GraphSpec::read(&dir.path("graph.toml")).unwrap();
+        let mut matrix = Matrix::with_cols(spec.pdfs());
+        for phone in ["sil", "n", "i3", "i3", "h", "ao3", "ao3", "sil"] {
+            let mut row = vec![-9.0; spec.pdfs()];
+            let symbol = spec.symbols().get(phone).unwrap();
+            row[spec.pdfs_of(symbol).next().unwrap().index()] = -0.1;
+            matrix.push_row(&row);
+        }
+        npy::write(&dir.path("a.npy"), &matrix).unwrap();
+        let line = "decode --graph graph.toml --prior-scale 0 --frame-shift-ms 30 --posteriors a.npy";
+        let decode = |more: &str| dir.senone(&format!("{line} {more}")).ok().stdout;
+        let rows = [("0.000 0.030", "sil"), ("0.030 0.090", "ni3"), ("0.120 0.090", "hao3"), ("0.210 0.030", "sil")];
+        let ctm =
+            |change: fn(&str) -> String| rows.map(|(times, one)| format!("a 1 {times} {}\n", change(one))).concat();
+        assert_eq!(decode("--units syllable --format ctm"), ctm(str::to_owned));
+        assert_eq!(decode("--units syllable --format ctm --toneless"), ctm(|one| one.replace('3', "")));
+        let marked = |one: &str| one.replace("ni3", "nǐ").replace("hao3", "hǎo");
+        assert_eq!(decode("--units syllable --format ctm --pinyin diacritics"), ctm(marked));
+        let text =
+            "0.000  0.030  sil   sil\n0.030  0.120  ni3   n i3\n0.120  0.210  hao3  h ao3\n0.210  0.240  sil   sil\n";
+        assert_eq!(decode("--units syllable"), text);
+        assert!(decode("--toneless").contains("  ao\n"));
+        let json = decode("--units syllable --format json");
+        assert!(json.contains(r#""syllables":[{"label":"sil","start":0.0,"end":0.03},{"label":"ni3","#), "{json}");
+        assert!(json.contains(r#""phones":[{"label":"sil""#), "{json}");
+        let grid = decode("--units syllable --format textgrid");
+        assert!(grid.contains("name = \"syllables\"") && grid.contains("text = \"hao3\""), "{grid}");
+    }
+
     #[test]
     fn outputs_are_those_of_recordings() {
         let dir = with_graph();

@@ -5,6 +5,7 @@ mod output;
 mod posteriors;
 #[cfg(feature = "neural")]
 mod recordings;
+mod syllables;
 
 use std::path::PathBuf;
 

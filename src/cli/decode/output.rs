@@ -10,6 +10,7 @@ use senone::graph::Graph;
 use senone::search::WORDS;
 use senone::{Error, Result};
 
+use super::syllables::SyllableArgs;
 use crate::cli::{Outcome, is_broken_pipe, say, to_stdout};
 
 /// How and where to print.
@@ -24,6 +25,8 @@ pub struct OutputArgs {
     /// What rows of text and CTM are of; TextGrid and JSON have everything [default: words where the graph has some]
     #[arg(long, value_enum, value_name = "TIER")]
     pub tier: Option<TierName>,
+    #[command(flatten)]
+    pub syllables: SyllableArgs,
 }
 
 /// Tiers of an alignment.
@@ -160,7 +163,7 @@ impl<'a> Sink<'a> {
         match result {
             Ok((alignment, notices)) => {
                 notices.into_iter().for_each(|notice| self.say(place, notice));
-                match self.write(&alignment) {
+                match self.write(&self.args.syllables.applied(alignment)) {
                     Err(error) if self.args.output.is_some() => self.fail(&error),
                     result => return result,
                 }

@@ -82,6 +82,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let kind = args.posteriors.posterior_kind.map(PosteriorKind::from);
     let decoder = Decoder { model: Model::new(args)?, kind };
     args.output.check_tier(decoder.model.searcher.graph())?;
+    args.output.syllables.check(decoder.model.searcher.symbols())?;
     args.output.make_folder()?;
     let mut outputs: NetworkOutputs = Box::new(files.into_iter().flat_map(|file| open(&file)));
     let first = next_batch(&mut outputs);

@@ -20,7 +20,7 @@ use crate::cli::inputs::{self, Input};
 #[derive(Debug, Args)]
 pub struct RecordingArgs {
     /// WAV, FLAC, Ogg, MP3, AIFF, SPHERE files, folders of them, corpora (manifests .tsv, Kaldi data folders, LibriSpeech,
-    /// TIMIT), or - for standard input
+    /// TIMIT, THCHS-30, AISHELL-1), or - for standard input
     #[arg(required_unless_present = "posteriors", value_name = "AUDIO")]
     pub audio: Vec<PathBuf>,
     /// The model's folder [default: the built-in English model]
@@ -54,6 +54,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     check(args, &inputs)?;
     let recogniser = recogniser(args)?;
     args.output.check_tier(recogniser.graph())?;
+    args.output.syllables.check(recogniser.graph().symbols())?;
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink::new(&args.output, heading);
     let all = decode_all(&recogniser, (&args.recordings, &inputs), &mut sink);

@@ -5,16 +5,20 @@
 //! | manifest | a file | its column | its column |
 //! | Kaldi data folder | `wav.scp` in it | none | `text` |
 //! | TIMIT | `.PHN` beside the audio | the 48 of Lee & Hon (1989) | `.WRD`, else `.TXT` |
+//! | THCHS-30 | `.wav.trn` beside the audio | initials and toned finals | line 1 |
+//! | AISHELL-1 | `transcript/aishell_transcript_v0.8.txt` in it or above | none | this file |
 //! | LibriSpeech | `SPEAKER-CHAPTER.trans.txt` | none | these |
 //! | folder | any other folder | the phone tier of a `.TextGrid`, or a `.lab` with times | `.txt`, plain `.lab`, word tier |
 
+mod aishell;
 mod folder;
 mod kaldi;
 mod librispeech;
 mod pipe;
+mod thchs30;
 mod timit;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::files;
 use super::manifest::Manifest;
@@ -31,6 +35,10 @@ pub enum Layout {
     Kaldi,
     /// TIMIT's training or test part, or some folder of it.
     Timit,
+    /// A part of THCHS-30: its `train`, `dev` or `test`.
+    Thchs30,
+    /// A part of AISHELL-1: `wav/train`, `wav/dev` or `wav/test`.
+    Aishell,
     /// One set of LibriSpeech: `SPEAKER/CHAPTER/SPEAKER-CHAPTER-NUMBER.flac`.
     LibriSpeech,
     /// A folder of recordings with their transcripts beside them.
@@ -49,9 +57,14 @@ pub fn layout(path: &Path) -> Result<Layout> {
     if path.join(kaldi::RECORDINGS).is_file() {
         return Ok(Layout::Kaldi);
     }
-    let tells = |path: &Path| timit::is_phones(path) || librispeech::is_transcript(path);
+    if aishell::transcript(path).is_some() {
+        return Ok(Layout::Aishell);
+    }
+    let tells =
+        |path: &Path| timit::is_phones(path) || librispeech::is_transcript(path) || thchs30::is_transcript(path);
     Ok(match files::first(path, tells)? {
         Some(found) if timit::is_phones(&found) => Layout::Timit,
+        Some(found) if thchs30::is_transcript(&found) => Layout::Thchs30,
         Some(_) => Layout::LibriSpeech,
         None => Layout::Folder,
     })
@@ -67,12 +80,27 @@ pub fn read(path: &Path) -> Result<Manifest> {
         Layout::Manifest => return Manifest::read(path),
         Layout::Kaldi => kaldi::read(path),
         Layout::Timit => timit::read(path),
+        Layout::Thchs30 => thchs30::read(path),
+        Layout::Aishell => aishell::read(path, &aishell::transcript(path).unwrap_or_default()),
         Layout::LibriSpeech => librispeech::read(path),
         Layout::Folder => folder::read(path),
     }?;
     let manifest = Manifest { path: path.to_owned(), utterances };
     manifest.check_names()?;
     Ok(manifest)
+}
+
+/// Whether `files` are of one part of a corpus, not of training and test together.
+fn one_part(corpus: &Path, files: &[PathBuf]) -> Result<()> {
+    let is_of = |path: &PathBuf, part: &str| {
+        let below = path.strip_prefix(corpus).unwrap_or(path);
+        below.components().any(|folder| folder.as_os_str().eq_ignore_ascii_case(part))
+    };
+    let has = |part: &str| files.iter().any(|path| is_of(path, part));
+    match has("train") && has("test") {
+        true => Err(Error::Other(format!("{}: holds train and test: name one of them", corpus.display()))),
+        false => Ok(()),
+    }
 }
 
 /// The text of a transcript on one line, `None` when there is none.

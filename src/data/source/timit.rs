@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::files::{self, ends_with, folder_name, stem};
 use super::super::manifest::{Place, Utterance};
-use super::one_line;
+use super::{one_line, one_part};
 use crate::audio::Clip;
 use crate::{Error, Result};
 
@@ -48,13 +48,7 @@ pub(super) fn is_phones(path: &Path) -> bool {
 /// Reads a part of the corpus.
 pub(super) fn read(part: &Path) -> Result<Vec<Utterance>> {
     let all = files::files(part, |path| is_phones(path) || is_audio(path), "sentences")?;
-    let is_part = |path: &PathBuf, name: &str| {
-        let below = path.strip_prefix(part).unwrap_or(path);
-        below.components().any(|folder| folder.as_os_str().eq_ignore_ascii_case(name))
-    };
-    if ["TRAIN", "TEST"].iter().all(|name| all.iter().any(|path| is_part(path, name))) {
-        return Err(Error::Other(format!("{}: holds TRAIN and TEST: name one of them", part.display())));
-    }
+    one_part(part, &all)?;
     let kept = all.iter().filter(|path| is_phones(path) && !stem(path).to_uppercase().starts_with("SA"));
     let audio = all.iter().filter(|path| is_audio(path)).map(|path| (path.with_extension(""), path)).collect();
     kept.map(|phones| sentence(phones, &audio)).collect()

@@ -12,8 +12,10 @@ use super::work::lock;
 use super::{Origin, TrainConfig};
 use crate::bundle::Bundle;
 use crate::features::FeatureConfig;
+use crate::graph::lexicon::pinyin::named;
 use crate::graph::phone_loop::{Marked, Pause, PhoneLoop};
 use crate::network::NetworkConfig;
+use crate::pinyin::Tones;
 use crate::settings::{quoted, to_text};
 use crate::{Error, Result, formats};
 use sizes::{Sizes, rounded};
@@ -28,6 +30,14 @@ const PAUSE: &str = "SIL";
 const SETTINGS: &str = "train.toml";
 const GRAPH: &str = "graph.toml";
 const ALIGNMENT_GRAPH: &str = "graph-align.toml";
+
+/// Graphs of the search and of the alignment for transcripts in pinyin, without and with tones.
+const MANDARIN: [&str; 2] =
+    [include_str!("../../../recipes/mandarin/graph.toml"), include_str!("../../../recipes/mandarin/graph-align.toml")];
+const MANDARIN_TONES: [&str; 2] = [
+    include_str!("../../../recipes/mandarin/graph-tone.toml"),
+    include_str!("../../../recipes/mandarin/graph-tone-align.toml"),
+];
 
 /// What there is to train on.
 #[derive(Debug, Clone, Copy)]
@@ -97,10 +107,6 @@ fn from_flat_start(
     (shape, sample_rate_hz): (String, u32),
 ) -> Result<Files> {
     let sizes = Sizes::of(survey.hours);
-    let graph = |suffix: &str, states: usize| {
-        let name = format!("{}{suffix}", request.name);
-        PhoneLoop { name, phones: survey.phones(), pause: Some(pause(survey)), filler: filler(request), states }.text()
-    };
     let mut text = head(request, survey);
     text += &format!(
         "[gmm]                                 # makes the first alignment\ngraph    = {}\ntraining = {{ gaussians = {} }}\n\
@@ -111,7 +117,21 @@ fn from_flat_start(
     text += &shape;
     text += &sizes.training(survey.hours);
     text += "\n[ngram]\norder             = 5\nmin_history_count = 3\n";
-    Ok(vec![(GRAPH, graph("", 1)), (ALIGNMENT_GRAPH, graph("-align", 3)), (SETTINGS, text)])
+    let [graph, alignment] = graphs(request, survey);
+    Ok(vec![(GRAPH, graph), (ALIGNMENT_GRAPH, alignment), (SETTINGS, text)])
+}
+
+/// The graphs of the search and of the alignment: the syllables of Mandarin, or a loop of the phones that are said.
+fn graphs(request: &DraftRequest<'_>, survey: &Survey) -> [String; 2] {
+    let phones = |suffix: &str, states: usize| {
+        let name = format!("{}{suffix}", request.name);
+        PhoneLoop { name, phones: survey.phones(), pause: Some(pause(survey)), filler: filler(request), states }.text()
+    };
+    match request.lexicon.and_then(named) {
+        None => [phones("", 1), phones("-align", 3)],
+        Some(Tones::Dropped) => MANDARIN.map(str::to_owned),
+        Some(Tones::Kept) => MANDARIN_TONES.map(str::to_owned),
+    }
 }
 
 fn filler(request: &DraftRequest<'_>) -> Option<String> {
@@ -166,8 +186,14 @@ fn head(request: &DraftRequest<'_>, survey: &Survey) -> String {
         quoted(&format!("Trained on {}.", listed(request.corpora))),
         request.seed,
     );
-    if let Some(lexicon) = request.lexicon {
-        text += &format!("lexicon     = {}\nfiller      = {}\n", quoted(&absolute(lexicon)), quoted(FILLER));
+    match request.lexicon {
+        Some(lexicon) if named(lexicon).is_some() => {
+            text += &format!("lexicon     = {}\n", quoted(&lexicon.display().to_string()));
+        }
+        Some(lexicon) => {
+            text += &format!("lexicon     = {}\nfiller      = {}\n", quoted(&absolute(lexicon)), quoted(FILLER));
+        }
+        None => {}
     }
     text += &format!("graph       = {}\n\n", quoted(GRAPH));
     for (path, holdout) in request.corpora.iter().zip(&survey.holdouts) {
