@@ -76,6 +76,7 @@ pub mod decode;
 
 pub mod formats;
 pub mod metrics;
+pub mod phones;
 
 pub mod data;
 pub mod learn;

@@ -11,6 +11,7 @@ use super::confusions::Confusions;
 use super::edit::{EditCounts, Edits, align_slots};
 use super::report::{LabelNotes, ScoreReport, SpeakerScore};
 use crate::graph::lexicon::without_stress;
+use crate::phones::PAUSES;
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
 
@@ -63,19 +64,11 @@ pub struct ScoreOptions {
     pub bootstrap: BootstrapOptions,
 }
 
-impl ScoreOptions {
-    /// The silence and noise labels of senone, CMUdict-based models, MFA, Kaldi and TIMIT.
-    pub const SILENCE: [&'static str; 18] = [
-        "SIL", "SPN", "NSN", "NOI", "SP", "sil", "spn", "nsn", "sp", "<eps>", "<sil>", "<s>", "</s>", "+NSN+", "+SPN+",
-        "h#", "pau", "epi",
-    ];
-}
-
 impl Default for ScoreOptions {
     fn default() -> Self {
         Self {
             fold: BTreeMap::new(),
-            silence: Self::SILENCE.map(str::to_owned).into(),
+            silence: PAUSES.map(str::to_owned).into(),
             top_confusions: 10,
             bootstrap: BootstrapOptions::default(),
         }

@@ -55,7 +55,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let options = args.search.options(bundle.description.search)?;
     let recogniser = Recogniser::new(Arc::new(bundle), options)?;
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
-    let mut sink = Sink::new(&args.output, heading);
+    let mut sink = Sink::new((&args.output, recogniser.bundle().graph.symbols()), heading)?;
     let all = decode_all(&recogniser, (&args.recordings, &inputs), &mut sink);
     sink.outcome(all, "recordings")
 }
