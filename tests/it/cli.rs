@@ -147,7 +147,7 @@ mod recordings {
             assert_eq!((row.0, row.1), (ipa.0, ipa.1));
             assert_eq!(
                 lee_hon.2,
-                match &*row.2 {
+                match row.2 {
                     "AO" => "aa".into(),
                     "ZH" => "sh".into(),
                     other => other.to_lowercase(),
