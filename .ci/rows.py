@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROWS = [
     {"error", "matrix", "timing", "symbols", "mmap", "parallel", "pinyin", "random", "settings"},
-    {"audio", "graph", "alignment"},
+    {"audio", "graph", "alignment", "phones"},
     {"features", "emission", "formats", "metrics", "syllables"},
     {"dp"},
     {"network", "search"},

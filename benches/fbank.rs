@@ -1,10 +1,10 @@
-//! Seconds per hour of audio for fbank-80 and MFCC-13, one thread. `benches/README.md` says how to run the peers beside it.
+//! Seconds per hour of audio for fbank-80, MFCC-13, and fbank-80 with pitch, one thread. `benches/README.md` says how to run the peers beside it.
 
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use senone::features::{FeatureConfig, FeatureKind, extract};
+use senone::features::{FeatureConfig, FeatureKind, PitchConfig, extract};
 
 /// Speech per run.
 const SECONDS: usize = 600;
@@ -18,6 +18,8 @@ fn main() {
         FeatureConfig { kind: FeatureKind::Mfcc, use_energy: true, snip_edges: true, ..FeatureConfig::default() };
     report("senone fbank-80", &fbank, &samples);
     report("senone mfcc-13", &mfcc, &samples);
+    let pitch = FeatureConfig { pitch: Some(PitchConfig::default()), ..fbank };
+    report("senone fbank-80 and pitch", &pitch, &samples);
 }
 
 /// The sample file, repeated.

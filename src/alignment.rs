@@ -22,6 +22,25 @@ pub struct Tier {
     pub segments: Vec<Segment>,
 }
 
+impl Tier {
+    /// Gives each segment the label that `name` has for its own; where that is empty, the segment's time goes to the one before
+    /// it, or to the first that is left.
+    pub fn rename(&mut self, name: impl Fn(&str) -> String) {
+        let first = self.segments.first().map_or(0, |segment| segment.start);
+        let mut kept: Vec<Segment> = Vec::with_capacity(self.segments.len());
+        for segment in std::mem::take(&mut self.segments) {
+            let label = name(&segment.label);
+            match kept.last_mut() {
+                Some(last) if label.is_empty() => last.end = segment.end,
+                Some(_) => kept.push(Segment { label, ..segment }),
+                None if label.is_empty() => {}
+                None => kept.push(Segment { label, start: first, ..segment }),
+            }
+        }
+        self.segments = kept;
+    }
+}
+
 /// What was said in a named part of a grammar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slot {

@@ -77,6 +77,7 @@ pub mod decode;
 
 pub mod formats;
 pub mod metrics;
+pub mod phones;
 pub mod syllables;
 
 pub mod data;

@@ -18,5 +18,5 @@ mkdir -p "$WORK"
 senone validate "$TRAIN" "$TEST" ${words[@]+"${words[@]}"} | tee "$WORK/validation.txt" || true  # findings are for people
 senone train "$TRAIN" ${words[@]+"${words[@]}"} --resume --work "$WORK/stages" --output "$WORK/model"
 senone decode --model "$WORK/model" --format ctm "$TEST" > "$WORK/test.ctm"
-[ "${#words[@]}" -gt 0 ] || words=(--phones)
+[ "${#words[@]}" -gt 0 ] || words=(--words-are-phones)
 senone score "$TEST" "$WORK/test.ctm" "${words[@]}" | tee "$WORK/test.score.txt"

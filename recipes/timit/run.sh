@@ -21,4 +21,4 @@ for set in development core; do
 done
 senone train "$WORK/train.tsv" --development "$WORK/development.tsv" --resume --work "$WORK/stages" --output "$WORK/model"
 senone decode --model "$WORK/model" --format ctm "$WORK/core.tsv" > "$WORK/core.ctm"
-senone score "$WORK/core.tsv" "$WORK/core.ctm" --map "$recipe/48-39.map" --silence "" | tee "$WORK/core.score.txt"
+senone score "$WORK/core.tsv" "$WORK/core.ctm" --phones timit39 --silence "" | tee "$WORK/core.score.txt"

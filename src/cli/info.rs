@@ -46,7 +46,8 @@ fn describe(bundle: &Bundle) -> Result<String> {
         let _ = writeln!(text, "{key:<18} {value}"); // writing to a String does not fail
     };
     line("audio", format!("{} Hz", timing.sample_rate));
-    line("features", format!("{} {:?}", description.features.dim(), description.features.kind));
+    let pitch = description.features.pitch.as_ref().map_or("", |_| ", the last 3 pitch");
+    line("features", format!("{} {:?}{pitch}", description.features.dim(), description.features.kind));
     line("normalisation", format!("{:?}", description.features.normalisation));
     line("network", format!("{} of {} parameters", description.network.kind(), bundle.network.parameter_count()));
     line("context", format!("{} before, {} after", frames(context.left), frames(context.right)));

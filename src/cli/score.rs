@@ -3,7 +3,7 @@
 //! Which of the three layouts a file has is seen from its name and its first line: CTM by the ending `.ctm`, a table by a
 //! header with the column `utterance`, else a line per utterance, its name first (Kaldi's `text`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,11 @@ use senone::bundle::{Bundle, Score};
 use senone::data::manifest::{Manifest, Utterance};
 use senone::data::source;
 use senone::formats::ctm;
-use senone::graph::lexicon::Lexicon;
+use senone::graph::lexicon::{Lexicon, without_stress};
 #[cfg(feature = "neural")]
 use senone::metrics::ScoreReport;
 use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, Unit, compare, score, words_of};
+use senone::phones::{PAUSES, PhoneMap, PhoneNames};
 use senone::pinyin::Tones;
 use senone::{Error, Result};
 
@@ -24,7 +25,7 @@ use senone::{Error, Result};
 ///
 /// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a column `utterance`, else as
 /// one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are
-/// stripped, and with `--lexicon pinyin` the tones of Mandarin finals; then --fold applies, then silence is dropped. The interval
+/// stripped, and with `--lexicon pinyin` the tones of Mandarin finals; then --phones and --fold apply, then silence is dropped. The interval
 /// is a bootstrap over speakers.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
@@ -41,17 +42,17 @@ pub struct ScoreArgs {
 
     /// Words of a manifest or corpus are phones already, one a token
     #[arg(long, conflicts_with = "lexicon")]
-    pub phones: bool,
+    pub words_are_phones: bool,
 
     /// Compare words: labels, and the words of a manifest, without case and punctuation
-    #[arg(long, conflicts_with_all = ["lexicon", "phones"])]
+    #[arg(long, conflicts_with_all = ["lexicon", "words_are_phones", "phones"])]
     pub words: bool,
 
-    /// Count phones as others, as the lines `A B` of this file say; a line `A` drops A
-    #[arg(long, value_name = "FILE")]
-    pub map: Option<PathBuf>,
+    /// Count phones by these names: ipa, arpabet, xsampa, timit39 (39 of Lee & Hon), or a file of lines `A B`; a line `A` drops A
+    #[arg(long, value_name = "NAMES", value_parser = str::parse::<PhoneNames>)]
+    pub phones: Option<PhoneNames>,
 
-    /// Count phone A as B, whatever --map says of it; with nothing after the sign, drop A. May be repeated
+    /// Count phone A as B, whatever --phones says of it; with nothing after the sign, drop A. May be repeated
     #[arg(long, value_name = "A=B", value_parser = parse_fold)]
     pub fold: Vec<(String, String)>,
 
@@ -96,16 +97,19 @@ fn parse_fold(text: &str) -> std::result::Result<(String, String), String> {
 /// When a file cannot be read or the options contradict each other, and those of [`score()`] and [`compare()`].
 pub fn run(args: &ScoreArgs) -> Result<String> {
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
-    let options = options(args, lexicon.as_ref())?;
-    let spelling = match (&lexicon, args.phones) {
+    let spelling = match (&lexicon, args.words_are_phones) {
         (Some(lexicon), _) => Spelling::Pronounced(lexicon),
         _ if args.words => Spelling::Words,
         (None, true) => Spelling::Phones,
         (None, false) => Spelling::Unknown,
     };
     let references = read_references(&args.reference, spelling)?;
-    let report = |path: &Path| score(&references, &read_hypotheses(path, options.unit)?, &options);
-    let first = report(&args.hypothesis)?;
+    let unit = if args.words { Unit::Word } else { Unit::Phone };
+    let hypotheses = read_hypotheses(&args.hypothesis, unit)?;
+    let against = args.against.as_deref().map(|path| Ok((path, read_hypotheses(path, unit)?))).transpose()?;
+    let all = std::iter::once(&hypotheses).chain(against.iter().map(|(_, other)| other));
+    let options = options((args, unit), lexicon.as_ref(), labels(&references, all))?;
+    let first = score(&references, &hypotheses, &options)?;
     let mut text = first.to_string();
     #[cfg(feature = "neural")]
     if let (Some(model), Some(test)) = (&args.record, &args.test) {
@@ -114,9 +118,9 @@ pub fn run(args: &ScoreArgs) -> Result<String> {
     if args.speakers {
         text += &format!("\n{}", first.speaker_table());
     }
-    if let Some(against) = &args.against {
-        let second = report(against)?;
-        text += &format!("\nagainst {}:\n{second}\n{}", against.display(), compare(&first, &second)?);
+    if let Some((path, other)) = &against {
+        let second = score(&references, other, &options)?;
+        text += &format!("\nagainst {}:\n{second}\n{}", path.display(), compare(&first, &second)?);
     }
     Ok(text)
 }
@@ -135,7 +139,11 @@ fn record(model: &Path, test: &str, report: &ScoreReport) -> Result<()> {
     bundle.save_description(model)
 }
 
-fn options(args: &ScoreArgs, lexicon: Option<&Lexicon>) -> Result<ScoreOptions> {
+fn options(
+    (args, unit): (&ScoreArgs, Unit),
+    lexicon: Option<&Lexicon>,
+    labels: BTreeSet<&str>,
+) -> Result<ScoreOptions> {
     let mut fold = BTreeMap::new();
     for (from, to) in &args.fold {
         match fold.insert(from.clone(), to.clone()) {
@@ -145,14 +153,14 @@ fn options(args: &ScoreArgs, lexicon: Option<&Lexicon>) -> Result<ScoreOptions> 
             _ => {}
         }
     }
-    if let Some(path) = &args.map {
-        for (from, to) in read_map(path)? {
+    if let Some(names) = &args.phones {
+        for (from, to) in PhoneMap::new(names, labels)?.into_pairs() {
             fold.entry(from).or_insert(to);
         }
     }
-    let (unit, default) = match args.words {
-        true => (Unit::Word, ScoreOptions::NO_WORDS.as_slice()),
-        false => (Unit::Phone, ScoreOptions::SILENCE.as_slice()),
+    let default = match unit {
+        Unit::Word => ScoreOptions::NO_WORDS.as_slice(),
+        Unit::Phone => PAUSES.as_slice(),
     };
     let silence = match &args.silence {
         Some(labels) => labels.iter().cloned().collect(),
@@ -162,22 +170,15 @@ fn options(args: &ScoreArgs, lexicon: Option<&Lexicon>) -> Result<ScoreOptions> 
     Ok(ScoreOptions { unit, tones, fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
 }
 
-/// Reads the lines `A B` and `A` of a map.
-fn read_map(path: &Path) -> Result<BTreeMap<String, String>> {
-    let text = fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
-    let mut map = BTreeMap::new();
-    for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
-        let (from, to) = match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [] => continue,
-            [from] => (from, ""),
-            [from, to] => (from, to),
-            _ => return Err(text_error(path, number, format!("'{line}': expected two labels, or one to drop it"))),
-        };
-        if map.insert(from.to_owned(), to.to_owned()).is_some_and(|other| other != to) {
-            return Err(text_error(path, number, format!("'{from}' is mapped to another label before")));
-        }
-    }
-    Ok(map)
+/// All labels of both sides, as they are when --phones applies: without stress.
+fn labels<'a>(references: &'a [Reference], hypotheses: impl Iterator<Item = &'a Hypotheses>) -> BTreeSet<&'a str> {
+    let slots = references.iter().filter_map(|reference| match &reference.transcript {
+        Transcript::Slots(slots) => Some(slots),
+        Transcript::UnknownWords(_) => None,
+    });
+    let said = slots.flatten().flatten().flatten();
+    let heard = hypotheses.flat_map(|rows| rows.values().flatten());
+    said.chain(heard).map(|label| without_stress(label)).collect()
 }
 
 /// What the words of a manifest are.
@@ -244,7 +245,7 @@ fn manifest_references(manifest: &Manifest, spelling: Spelling<'_>) -> Result<Ve
             (None, Some(words), Spelling::Phones) => Transcript::phones(&words.split_whitespace().collect::<Vec<_>>()),
             (None, Some(_), Spelling::Unknown) => {
                 return Err(error(
-                    "words without phones: give their pronunciations with --lexicon, say with --phones that they are phones, or compare words with --words",
+                    "words without phones: give their pronunciations with --lexicon, say with --words-are-phones that they are phones, or compare words with --words",
                 ));
             }
             (None, None, _) => return Err(error("neither phones nor words: a reference needs one of them")),
@@ -363,6 +364,8 @@ mod tests {
             ("phones.tsv", "utterance\taudio\twords\nu_1\ta.wav\tDH IY K AE T\nu2\tb.wav\tB AH D\n"),
             ("fold.map", "T D\n\nAE\n"),
             ("bad.map", "T D\nA B C\n"),
+            ("ipa.txt", "u_1 ð i k æ t\nu2 b ʌ d\n"),
+            ("twice.tsv", "utterance\taudio\tphones\nu_1\ta.wav\tDH QQ K\n"),
             ("words.txt", "u_1 the cat\n\nu2 cat\n"),
             ("twice.txt", "u_1 A\nu_1 B\n"),
         ];
@@ -428,11 +431,13 @@ mod tests {
             text.contains("\nutterance\tPER %\tS\tD\tI\tN\tutterances\nu_1\t33.33\t0\t1\t0\t3\t1\nu2\t0.00"),
             "{text}"
         );
-        let mapped = printed(&folder, "ref.txt hyp.ctm --map fold.map --silence SIL,K --speakers").unwrap();
+        let mapped = printed(&folder, "ref.txt hyp.ctm --phones fold.map --silence SIL,K --speakers").unwrap();
         assert_eq!(mapped, text);
-        let first = printed(&folder, "ref.txt hyp.ctm --map fold.map --fold AE=AE").unwrap();
+        let first = printed(&folder, "ref.txt hyp.ctm --phones fold.map --fold AE=AE").unwrap();
         assert!(first.contains("folded: AE to AE, T to D\n"), "{first}");
-        let text = printed(&folder, "phones.tsv hyp.tsv --phones").unwrap();
+        let named = printed(&folder, "ref.txt ipa.txt --phones ipa --confusions 0").unwrap();
+        assert!(named.starts_with("PER 0.00 %") && named.contains("AE to æ"), "{named}");
+        let text = printed(&folder, "phones.tsv hyp.tsv --words-are-phones").unwrap();
         assert!(text.starts_with("PER 0.00 %"), "{text}");
         let text = printed(&folder, "ref.txt hyp.ctm --against hyp.tsv --confusions 0").unwrap();
         assert!(!text.contains("most frequent"), "{text}");
@@ -453,8 +458,9 @@ mod tests {
             ("ref.txt none.ctm", "none.ctm: cannot read"),
             ("ref.txt hyp.ctm --fold A=B --fold A=C", "--fold maps A to B and to C"),
             ("ref.txt hyp.ctm --fold A", "expected A=B"),
-            ("ref.txt hyp.ctm --map bad.map", "bad.map:2: 'A B C': expected two labels, or one to drop it"),
-            ("phones.tsv hyp.ctm --phones --lexicon words.dict", "cannot be used with"),
+            ("ref.txt hyp.ctm --phones bad.map", "bad.map:2: 'A B C': expected two labels, or one to drop it"),
+            ("twice.tsv hyp.ctm --phones ipa", "phone 'QQ' has no name in IPA"),
+            ("phones.tsv hyp.ctm --words-are-phones --lexicon words.dict", "cannot be used with"),
         ];
         for (line, message) in cases {
             let found = printed(&folder, line).unwrap_err();

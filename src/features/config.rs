@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::mel::MelBank;
+use super::pitch::{self, PitchConfig};
 use crate::Result;
 use crate::error::require;
 use crate::timing::FrameTiming;
@@ -123,10 +124,13 @@ pub struct FeatureConfig {
     pub cepstra: usize,
     /// MFCC: `L` of the factor `1 + L/2 sin(pi i / L)` on cepstrum `i`; 0 is none.
     pub cepstral_lifter: f32,
-    /// Orders of time derivatives appended, 0 to 2.
+    /// Orders of time derivatives appended, 0 to 2; pitch has its own.
     pub deltas: usize,
     /// What mean and deviation are taken out.
     pub normalisation: Normalisation,
+    /// The pitch columns that are appended, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pitch: Option<PitchConfig>,
 }
 
 impl Default for FeatureConfig {
@@ -155,6 +159,7 @@ impl Default for FeatureConfig {
             cepstral_lifter: 22.0,
             deltas: 0,
             normalisation: Normalisation::None,
+            pitch: None,
         }
     }
 }
@@ -170,6 +175,7 @@ impl FeatureConfig {
         self.check_mel()?;
         self.check_cepstra()?;
         require(self.deltas <= 2, "deltas", self.deltas, "0, 1 or 2")?;
+        self.pitch.as_ref().map_or(Ok(()), |pitch| pitch.check(self.sample_rate_hz))?;
         if let Normalisation::Sliding { window_frames, prior_frames } = self.normalisation {
             let allowed = (1..=MAX_WINDOW_FRAMES).contains(&window_frames);
             require(allowed, "window_frames", window_frames, "1 to 1000000 frames")?;
@@ -226,9 +232,9 @@ impl FeatureConfig {
         require(self.use_power, "use_power", self.use_power, "true, for MFCC are made from the power spectrum")
     }
 
-    /// Values in a frame as extracted, deltas included.
+    /// Values in a frame as extracted, deltas and pitch included.
     pub fn dim(&self) -> usize {
-        self.static_dim() * (1 + self.deltas)
+        self.static_dim() * (1 + self.deltas) + self.pitch.as_ref().map_or(0, |_| pitch::COLUMNS)
     }
 
     /// How the frames lie on the audio, when a search frame is `subsampling` feature frames.
@@ -241,7 +247,7 @@ impl FeatureConfig {
         }
     }
 
-    /// Values in a frame before deltas.
+    /// Values in a frame before deltas and pitch.
     pub(super) fn static_dim(&self) -> usize {
         match self.kind {
             FeatureKind::Fbank => self.mel_bins + usize::from(self.use_energy),
@@ -294,13 +300,17 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_right_and_survives_toml_and_json() {
-        let config = FeatureConfig::default();
-        config.check().unwrap();
-        let text = toml::to_string(&config).unwrap();
-        assert_eq!(toml::from_str::<FeatureConfig>(&text).unwrap(), config);
-        let text = serde_json::to_string(&config).unwrap();
-        assert_eq!(serde_json::from_str::<FeatureConfig>(&text).unwrap(), config);
+    fn right_settings_survive_toml_and_json() {
+        for pitch in [None, Some(PitchConfig::default())] {
+            let normalisation = Normalisation::Sliding { window_frames: 3, prior_frames: 1 };
+            let config = FeatureConfig { pitch, normalisation, ..FeatureConfig::default() };
+            config.check().unwrap();
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(text.contains("pitch"), config.pitch.is_some());
+            assert_eq!(toml::from_str::<FeatureConfig>(&text).unwrap(), config);
+            let text = serde_json::to_string(&config).unwrap();
+            assert_eq!(serde_json::from_str::<FeatureConfig>(&text).unwrap(), config);
+        }
     }
 
     #[test]
@@ -310,6 +320,8 @@ mod tests {
         let normalisation = Normalisation::Sliding { window_frames: 300, prior_frames: 100 };
         assert_eq!(config, FeatureConfig { kind: FeatureKind::Mfcc, normalisation, ..FeatureConfig::default() });
         assert_eq!(config.dim(), 13);
+        let config: FeatureConfig = toml::from_str("pitch = {}\ndeltas = 2").unwrap();
+        assert_eq!((config.pitch, config.mel_bins), (Some(PitchConfig::default()), 23));
     }
 
     #[test]
@@ -332,6 +344,7 @@ mod tests {
         assert!(refused(|c| c.low_hz = -1.0).starts_with("low_hz = -1:"));
         assert!(refused(|c| c.mel_bins = usize::MAX).starts_with("mel_bins"));
         assert!(refused(|c| c.mel_bins = 200).contains("between two FFT bins"));
+        assert!(refused(|c| (c.pitch, c.sample_rate_hz) = (Some(PitchConfig::default()), 3999)).contains("with pitch"));
         assert!(refused(|c| c.deltas = 3).starts_with("deltas = 3:"));
         assert!(refused(|c| (c.kind, c.cepstra) = (FeatureKind::Mfcc, 24)).starts_with("cepstra = 24:"));
         assert!(refused(|c| (c.kind, c.use_log) = (FeatureKind::Mfcc, false)).starts_with("use_log = false:"));

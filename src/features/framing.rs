@@ -72,6 +72,11 @@ impl Framer {
         true
     }
 
+    /// How many frames were cut so far.
+    pub(super) fn count(&self) -> usize {
+        self.next as usize
+    }
+
     fn received(&self) -> i64 {
         self.kept_from + self.kept.len() as i64
     }

@@ -5,10 +5,11 @@
 //! [`extract`] pushes a whole utterance through it, so streamed and whole frames are the same to the bit.
 //!
 //! Journey of a frame: `framing` cuts it out, `spectrum` tapers and transforms it, `mel` sums it into bands (`fbank`), `mfcc`
-//! takes cepstra of those, `post` appends deltas, `cmvn` normalises. Nothing is allocated per frame before `post`.
+//! takes cepstra of those, `post` appends deltas, `pitch` its columns, `cmvn` normalises. Nothing is allocated per frame before
+//! `post`.
 //!
 //! Finite samples give finite frames. A NaN in the samples gives NaN in the frames that it touches (and, with a sliding mean,
-//! in those after them): [`extract`] refuses, a [`Frontend`] passes it on for [`Matrix::first_not_finite`] to find.
+//! in those after them; with pitch, in neighbours too): [`extract`] refuses, a [`Frontend`] passes it on for [`Matrix::first_not_finite`] to find.
 
 mod cmvn;
 mod config;
@@ -16,11 +17,13 @@ mod fbank;
 mod framing;
 mod mel;
 mod mfcc;
+mod pitch;
 mod post;
 mod spectrum;
 
 pub use cmvn::{Moments, normalise};
 pub use config::{FeatureConfig, FeatureKind, Normalisation, Window};
+pub use pitch::PitchConfig;
 pub use post::splice;
 
 use crate::error::require;
@@ -30,6 +33,7 @@ use cmvn::Normaliser;
 use fbank::Fbank;
 use framing::{Framer, Input};
 use mfcc::Mfcc;
+use pitch::Pitch;
 use post::Deltas;
 
 /// Samples framed at a time: memory beyond the output does not grow with the block pushed.
@@ -47,7 +51,7 @@ pub fn extract(config: &FeatureConfig, samples: &[f32]) -> Result<Matrix> {
 }
 
 /// The same as if the speaker's vocal tract were `warp` times as long, 0.5 to 2: every sound lower by that factor, as far as the
-/// mel bands tell.
+/// mel bands tell; pitch stays as it is.
 ///
 /// # Errors
 /// As [`extract`].
@@ -81,7 +85,8 @@ impl Static {
 /// Samples in, finished frames out, block by block, one stream of audio long.
 ///
 /// All frames that the calls give, put together, are those of [`extract`] and [`normalise`] on the whole, whatever the blocks.
-/// A frame comes out as soon as its last sample is there, two frames later for each order of deltas.
+/// A frame comes out as soon as its last sample is there, two frames later for each order of deltas; with pitch, when its pitch
+/// is known: `look_ahead_frames + 2 + mean_frames / 2` frames and half the tracker's windows (21 ms) later.
 pub struct Frontend {
     framer: Framer,
     features: Static,
@@ -90,6 +95,7 @@ pub struct Frontend {
     /// Its features, `[D before deltas]`.
     row: Vec<f32>,
     deltas: Vec<Deltas>,
+    pitch: Option<Pitch>,
     normaliser: Normaliser,
 }
 
@@ -113,12 +119,14 @@ impl Frontend {
             FeatureKind::Mfcc => Static::Mfcc(Mfcc::new(config, warp)),
         };
         let width = config.static_dim();
+        let columns = width * (1 + config.deltas);
         Ok(Self {
             framer: Framer::new(config),
             features,
             frame: vec![0.0; config.length_samples()],
             row: vec![0.0; width],
             deltas: (1..=config.deltas).map(|order| Deltas::new(order * width, width)).collect(),
+            pitch: config.pitch.as_ref().map(|pitch| Pitch::new(config, pitch, columns)),
             normaliser: Normaliser::new(config, moments)?,
         })
     }
@@ -129,6 +137,7 @@ impl Frontend {
         for block in samples.chunks(BLOCK_SAMPLES) {
             self.framer.push(block);
             self.compute(&mut frames, Input::Continues);
+            self.pitch.iter_mut().for_each(|pitch| pitch.push(block, self.framer.count()));
         }
         self.after(frames, Input::Continues)
     }
@@ -137,6 +146,7 @@ impl Frontend {
     pub fn finish(mut self) -> Matrix {
         let mut frames = Matrix::with_cols(self.row.len());
         self.compute(&mut frames, Input::Ended);
+        self.pitch.iter_mut().for_each(|pitch| pitch.finish(self.framer.count()));
         self.after(frames, Input::Ended)
     }
 
@@ -149,6 +159,9 @@ impl Frontend {
 
     fn after(&mut self, frames: Matrix, input: Input) -> Matrix {
         let mut frames = self.deltas.iter_mut().fold(frames, |frames, stage| stage.push(&frames, input));
+        if let Some(pitch) = &mut self.pitch {
+            frames = pitch.beside(&frames);
+        }
         self.normaliser.apply(&mut frames);
         frames
     }
@@ -167,14 +180,19 @@ mod tests {
     fn configs() -> Vec<FeatureConfig> {
         let base = FeatureConfig::default();
         let sliding = Normalisation::Sliding { window_frames: 5, prior_frames: 3 };
+        let brief = PitchConfig { look_ahead_frames: 0, mean_frames: 0, ..PitchConfig::default() };
+        let middle = PitchConfig { look_ahead_frames: 3, mean_frames: 5, ..PitchConfig::default() };
         vec![
             base.clone(),
             FeatureConfig { snip_edges: true, use_energy: true, deltas: 1, ..base.clone() },
             FeatureConfig { deltas: 2, normalisation: sliding, dither: 1.0, ..base.clone() },
             FeatureConfig { kind: FeatureKind::Mfcc, deltas: 2, normalisation: Normalisation::Global, ..base.clone() },
             FeatureConfig { kind: FeatureKind::Mfcc, use_energy: true, snip_edges: true, dither: 0.5, ..base.clone() },
+            FeatureConfig { deltas: 1, normalisation: sliding, pitch: Some(PitchConfig::default()), ..base.clone() },
+            FeatureConfig { snip_edges: true, length_ms: 90.0, pitch: Some(brief), ..base.clone() },
             FeatureConfig { shift_ms: 30.0, length_ms: 10.0, ..base.clone() },
-            FeatureConfig { sample_rate_hz: 11_025, round_to_power_of_two: false, length_ms: 25.04, ..base },
+            FeatureConfig { sample_rate_hz: 11_025, round_to_power_of_two: false, length_ms: 25.04, ..base.clone() },
+            FeatureConfig { sample_rate_hz: 11_025, shift_ms: 70.0, pitch: Some(middle), ..base },
         ]
     }
 
@@ -227,6 +245,23 @@ mod tests {
                     normalise(&config, &mut frames, Some(&moments_of(&config))).unwrap();
                     assert_eq!(frames.first_not_finite(), None, "{left}, {right}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn pitch_comes_after_the_other_columns_and_no_warp_moves_it() {
+        let samples: Vec<f32> = (0..16_000).map(|n| (n as f32 * 0.05).sin() + (n as f32 * 0.25).sin()).collect();
+        let plain = FeatureConfig { deltas: 1, ..FeatureConfig::default() };
+        let config = FeatureConfig { pitch: Some(PitchConfig::default()), ..plain.clone() };
+        assert_eq!(config.dim(), plain.dim() + 3);
+        for warp in [0.9, 1.0, 1.2] {
+            let (found, expected) =
+                (extract_warped(&config, &samples, warp).unwrap(), extract_warped(&plain, &samples, warp).unwrap());
+            let unwarped = extract(&config, &samples).unwrap();
+            for t in 0..expected.rows() {
+                assert_eq!(found.row(t)[..46], *expected.row(t));
+                assert_eq!(found.row(t)[46..], unwarped.row(t)[46..]);
             }
         }
     }

@@ -11,6 +11,7 @@ use super::confusions::Confusions;
 use super::edit::{EditCounts, Edits, align_slots};
 use super::report::{LabelNotes, ScoreReport, SpeakerScore};
 use crate::graph::lexicon::without_stress;
+use crate::phones::PAUSES;
 use crate::pinyin::{Tones, without_tone};
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
@@ -97,11 +98,6 @@ pub struct ScoreOptions {
 }
 
 impl ScoreOptions {
-    /// The silence and noise labels of senone, CMUdict-based models, MFA, Kaldi and TIMIT.
-    pub const SILENCE: [&'static str; 18] = [
-        "SIL", "SPN", "NSN", "NOI", "SP", "sil", "spn", "nsn", "sp", "<eps>", "<sil>", "<s>", "</s>", "+NSN+", "+SPN+",
-        "h#", "pau", "epi",
-    ];
     /// What no word is.
     pub const NO_WORDS: [&'static str; 4] = ["<eps>", "<sil>", "<s>", "</s>"];
 }
@@ -112,7 +108,7 @@ impl Default for ScoreOptions {
             unit: Unit::Phone,
             tones: Tones::Kept,
             fold: BTreeMap::new(),
-            silence: Self::SILENCE.map(str::to_owned).into(),
+            silence: PAUSES.map(str::to_owned).into(),
             top_confusions: 10,
             bootstrap: BootstrapOptions::default(),
         }

@@ -146,6 +146,35 @@ mod recordings {
         assert!(rows.iter().all(|row| phones.split_whitespace().any(|phone| phone == row.2)), "{rows:?}");
         assert!(rows.iter().filter(|row| row.2 != "SIL").count() >= 10, "{rows:?}");
     }
+
+    #[test]
+    fn phones_are_called_as_the_user_wants() {
+        let dir = Dir::new();
+        dir.write("own.map", "SIL\nIH short-i\n");
+        let audio = repository("tests/data/sense-and-sensibility.wav");
+        let decode = |names: &str| dir.senone(&format!("decode {names}")).arg(&audio).ok().stdout;
+        let [own, ipa, lee_hon, mapped] = ["", "--phones ipa", "--phones timit39", "--phones own.map"].map(decode);
+        let [own, ipa, lee_hon, mapped] = [rows(&own), rows(&ipa), rows(&lee_hon), rows(&mapped)];
+        assert!(ipa.iter().all(|row| row.2 == "SIL" || row.2.chars().all(|letter| !letter.is_ascii_uppercase())));
+        for (row, (ipa, lee_hon)) in own.iter().zip(ipa.iter().zip(&lee_hon)) {
+            assert_eq!((row.0, row.1), (ipa.0, ipa.1));
+            assert_eq!(
+                lee_hon.2,
+                match row.2 {
+                    "AO" => "aa".into(),
+                    "ZH" => "sh".into(),
+                    other => other.to_lowercase(),
+                }
+            );
+            assert!(row.2 != "TH" || ipa.2 == "θ");
+        }
+        assert_eq!((mapped[0].0, mapped[mapped.len() - 1].1), (0.0, 2.99));
+        assert!(
+            mapped.iter().all(|row| row.2 != "SIL" && row.2 != "IH") && mapped.iter().any(|row| row.2 == "short-i")
+        );
+        let refused = dir.senone("decode --phones klingon").arg(&audio).refused();
+        assert!(refused.starts_with("klingon: cannot read"), "{refused}");
+    }
 }
 
 mod several_recordings {

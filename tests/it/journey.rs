@@ -239,6 +239,21 @@ fn sequence_training_goes_on_from_a_model_to_the_same_bytes() {
 }
 
 #[test]
+fn pitch_is_learnt_from_and_stays_with_the_model() {
+    let dir = Dir::new();
+    toy::corpus(&dir);
+    dir.edit("train.toml", "mel_bins = 20\n", "mel_bins = 20\npitch = { high_hz = 400.0 }\n");
+    dir.senone("train train.toml --work work --output model").ok();
+    let info = dir.senone("info model").ok().stdout;
+    assert!(info.contains(" 23 Fbank, the last 3 pitch\n"), "{info}");
+    assert!(dir.read("model/bundle.toml").contains("high_hz = 400.0"));
+    assert!(phone_error(&dir, "model") < 20.0);
+    dir.edit("train.toml", "high_hz = 400.0", "high_hz = 4000.0");
+    let refused = dir.senone("train train.toml --work other --output other-model").refused();
+    assert!(refused.contains("pitch.high_hz = 4000: expected above pitch.low_hz and at most 800 Hz"), "{refused}");
+}
+
+#[test]
 fn passes_may_end_with_sequence_training() {
     let dir = Dir::new();
     toy::corpus(&dir);

@@ -302,9 +302,8 @@ fn timit() {
              [topology.default]\nstates = {states}\nmin_frames = {states}\nself_loop = 0.5\n"
         )
     };
-    let map = std::fs::canonicalize("recipes/timit/48-39.map").unwrap();
-    let score = ["--silence", "", "--map"].map(Path::new);
-    assert_trains(&dir, "TIMIT", ("", [graph(1), graph(3)]), &[score[0], score[1], score[2], &map]);
+    let score = ["--silence", "", "--phones", "timit39"].map(Path::new);
+    assert_trains(&dir, "TIMIT", ("", [graph(1), graph(3)]), &score);
     // Only one speaker, and the whole corpus.
     dir.write("core.txt", "MSPK5\n");
     assert_eq!(dir.senone("manifest TIMIT --speakers core.txt").ok().stdout.lines().count(), 5);
@@ -315,17 +314,6 @@ fn timit() {
     dir.write("TIMIT/TRAIN/DR1/MSPK1/SI0.PHN", "0 100 h#\n100 200 zz\n");
     let refused = dir.senone("validate TIMIT/TRAIN").refused();
     assert_eq!(refused, "TIMIT/TRAIN/DR1/MSPK1/SI0.PHN:2: 'zz' is no phone of TIMIT");
-}
-
-/// The phones that map to others, and the label sets of 48 and 39.
-#[test]
-fn the_map_of_timit_leaves_39_phones() {
-    let text = std::fs::read_to_string("recipes/timit/48-39.map").unwrap();
-    let map: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(' ')).collect();
-    assert_eq!(map.len(), 48);
-    let folded: std::collections::BTreeSet<&&str> = map.values().collect();
-    assert_eq!(folded.len(), 39);
-    assert!(folded.iter().all(|phone| map.get(**phone) == Some(*phone)), "a phone that stays is its own");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum};
 use senone::alignment::Alignment;
 use senone::formats::{self, Format};
 use senone::graph::Graph;
+use senone::phones::{PhoneMap, PhoneNames};
 use senone::search::WORDS;
+use senone::symbols::SymbolTable;
 use senone::{Error, Result};
 
 use super::syllables::SyllableArgs;
@@ -27,6 +29,10 @@ pub struct OutputArgs {
     pub tier: Option<TierName>,
     #[command(flatten)]
     pub syllables: SyllableArgs,
+    /// Print phones by these names: ipa, arpabet, xsampa, timit39 (39 of Lee & Hon), or a file of lines `A B`; a line `A` drops A
+    /// [default: the model's]
+    #[arg(long, value_name = "NAMES", value_parser = str::parse::<PhoneNames>)]
+    pub phones: Option<PhoneNames>,
 }
 
 /// Tiers of an alignment.
@@ -95,6 +101,12 @@ impl OutputArgs {
         }
     }
 
+    /// How the phones are called that have these `symbols`.
+    pub fn phone_map(&self, symbols: &SymbolTable) -> Result<PhoneMap> {
+        let labels = symbols.names().iter().map(String::as_str);
+        self.phones.as_ref().map_or_else(|| Ok(PhoneMap::default()), |names| PhoneMap::new(names, labels))
+    }
+
     /// Makes the folder of `--output`.
     pub fn make_folder(&self) -> Result<()> {
         match &self.output {
@@ -137,6 +149,7 @@ pub enum Heading {
 /// Takes results in the order of the inputs.
 pub struct Sink<'a> {
     args: &'a OutputArgs,
+    phones: PhoneMap,
     heading: Heading,
     said: BTreeSet<String>,
     taken: usize,
@@ -144,9 +157,12 @@ pub struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// A sink that has taken nothing.
-    pub fn new(args: &'a OutputArgs, heading: Heading) -> Self {
-        Self { args, heading, said: BTreeSet::new(), taken: 0, failed: 0 }
+    /// A sink that has taken nothing, for phones of these `symbols`.
+    ///
+    /// # Errors
+    /// When `--phones` has no name for one of them.
+    pub fn new((args, symbols): (&'a OutputArgs, &SymbolTable), heading: Heading) -> Result<Self> {
+        Ok(Self { args, phones: args.phone_map(symbols)?, heading, said: BTreeSet::new(), taken: 0, failed: 0 })
     }
 
     /// How and where it writes.
@@ -161,9 +177,12 @@ impl<'a> Sink<'a> {
     pub fn take(&mut self, place: &str, result: Result<Told>) -> Result<()> {
         self.taken += 1;
         match result {
-            Ok((alignment, notices)) => {
+            Ok((mut alignment, notices)) => {
+                alignment = self.args.syllables.applied(alignment);
+                let phones = alignment.tiers.iter_mut().filter(|tier| tier.name == "phones");
+                phones.for_each(|tier| tier.rename(|label| self.phones.name(label).to_owned()));
                 notices.into_iter().for_each(|notice| self.say(place, notice));
-                match self.write(&self.args.syllables.applied(alignment)) {
+                match self.write(&alignment) {
                     Err(error) if self.args.output.is_some() => self.fail(&error),
                     result => return result,
                 }

@@ -91,7 +91,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
         return Err(Error::Other(format!("a TextGrid holds one utterance, and there are several: {reason}")));
     }
     let heading = if first.len() > 1 { Heading::Name } else { Heading::None };
-    let mut sink = Sink::new(&args.output, heading);
+    let mut sink = Sink::new((&args.output, decoder.model.searcher.symbols()), heading)?;
     let all = decode_all(&decoder, (first, outputs), &mut sink);
     sink.outcome(all, "utterances")
 }

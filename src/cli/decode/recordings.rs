@@ -56,7 +56,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     args.output.check_tier(recogniser.graph())?;
     args.output.syllables.check(recogniser.graph().symbols())?;
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
-    let mut sink = Sink::new(&args.output, heading);
+    let mut sink = Sink::new((&args.output, recogniser.bundle().graph.symbols()), heading)?;
     let all = decode_all(&recogniser, (&args.recordings, &inputs), &mut sink);
     sink.outcome(all, "recordings")
 }

@@ -1,0 +1,161 @@
+//! Which phone has which names. A row is the phone as models write it, its IPA and its X-SAMPA.
+
+/// A phone, its IPA, its X-SAMPA.
+pub(super) type Row = (&'static str, &'static str, &'static str);
+
+/// ARPABET as CMUdict has it (39 phones), without stress but for the two vowels that are others when they have none.
+pub(super) const ARPABET: [Row; 41] = [
+    ("AA", "ɑ", "A"),
+    ("AE", "æ", "{"),
+    ("AH", "ʌ", "V"),
+    ("AH0", "ə", "@"),
+    ("AO", "ɔ", "O"),
+    ("AW", "aʊ", "aU"),
+    ("AY", "aɪ", "aI"),
+    ("B", "b", "b"),
+    ("CH", "tʃ", "tS"),
+    ("D", "d", "d"),
+    ("DH", "ð", "D"),
+    ("EH", "ɛ", "E"),
+    ("ER", "ɝ", "3`"),
+    ("ER0", "ɚ", "@`"),
+    ("EY", "eɪ", "eI"),
+    ("F", "f", "f"),
+    ("G", "ɡ", "g"),
+    ("HH", "h", "h"),
+    ("IH", "ɪ", "I"),
+    ("IY", "i", "i"),
+    ("JH", "dʒ", "dZ"),
+    ("K", "k", "k"),
+    ("L", "l", "l"),
+    ("M", "m", "m"),
+    ("N", "n", "n"),
+    ("NG", "ŋ", "N"),
+    ("OW", "oʊ", "oU"),
+    ("OY", "ɔɪ", "OI"),
+    ("P", "p", "p"),
+    ("R", "ɹ", "r\\"),
+    ("S", "s", "s"),
+    ("SH", "ʃ", "S"),
+    ("T", "t", "t"),
+    ("TH", "θ", "T"),
+    ("UH", "ʊ", "U"),
+    ("UW", "u", "u"),
+    ("V", "v", "v"),
+    ("W", "w", "w"),
+    ("Y", "j", "j"),
+    ("Z", "z", "z"),
+    ("ZH", "ʒ", "Z"),
+];
+
+/// What the 61 phones of TIMIT, and `cl`, `vcl` of the 48, have beyond ARPABET in lower case, with the ARPABET that they count as;
+/// pauses and closures count as silence, the glottal stop as nothing.
+pub(super) const TIMIT: [(Row, &str); 25] = [
+    (("ax", "ə", "@"), "AH"),
+    (("ax-h", "ə̥", "@_0"), "AH"),
+    (("axr", "ɚ", "@`"), "ER"),
+    (("ix", "ɨ", "1"), "IH"),
+    (("ux", "ʉ", "}"), "UW"),
+    (("el", "l̩", "l="), "L"),
+    (("em", "m̩", "m="), "M"),
+    (("en", "n̩", "n="), "N"),
+    (("eng", "ŋ̍", "N="), "NG"),
+    (("nx", "ɾ̃", "4~"), "N"),
+    (("dx", "ɾ", "4"), "DX"),
+    (("hv", "ɦ", "h\\"), "HH"),
+    (("q", "ʔ", "?"), ""),
+    (("bcl", "b̚", "b_}"), "SIL"),
+    (("dcl", "d̚", "d_}"), "SIL"),
+    (("gcl", "ɡ̚", "g_}"), "SIL"),
+    (("pcl", "p̚", "p_}"), "SIL"),
+    (("tcl", "t̚", "t_}"), "SIL"),
+    (("kcl", "k̚", "k_}"), "SIL"),
+    (("cl", "cl", "cl"), "SIL"),
+    (("vcl", "vcl", "vcl"), "SIL"),
+    (("h#", "h#", "h#"), "SIL"),
+    (("pau", "pau", "pau"), "SIL"),
+    (("epi", "epi", "epi"), "SIL"),
+    (("sil", "sil", "sil"), "SIL"),
+];
+
+/// ARPABET that counts as another among the 39 of Lee & Hon.
+pub(super) const LEE_HON: [(&str, &str); 2] = [("AO", "aa"), ("ZH", "sh")];
+
+/// Mandarin initials as THCHS-30 writes them, those before a bare final included.
+pub(super) const INITIALS: [Row; 27] = [
+    ("b", "p", "p"),
+    ("p", "pʰ", "p_h"),
+    ("m", "m", "m"),
+    ("f", "f", "f"),
+    ("d", "t", "t"),
+    ("t", "tʰ", "t_h"),
+    ("n", "n", "n"),
+    ("l", "l", "l"),
+    ("g", "k", "k"),
+    ("k", "kʰ", "k_h"),
+    ("h", "x", "x"),
+    ("j", "tɕ", "ts\\"),
+    ("q", "tɕʰ", "ts\\_h"),
+    ("x", "ɕ", "s\\"),
+    ("zh", "ʈʂ", "ts`"),
+    ("ch", "ʈʂʰ", "ts`_h"),
+    ("sh", "ʂ", "s`"),
+    ("r", "ɻ", "r\\`"),
+    ("z", "ts", "ts"),
+    ("c", "tsʰ", "ts_h"),
+    ("s", "s", "s"),
+    ("aa", "ʔ", "?"),
+    ("ee", "ʔ", "?"),
+    ("oo", "ʔ", "?"),
+    ("ii", "j", "j"),
+    ("uu", "w", "w"),
+    ("vv", "ɥ", "H"),
+];
+
+/// Mandarin finals as THCHS-30 writes them, without tone.
+pub(super) const FINALS: [Row; 37] = [
+    ("a", "a", "a"),
+    ("o", "o", "o"),
+    ("e", "ɤ", "7"),
+    ("ai", "ai", "ai"),
+    ("ei", "ei", "ei"),
+    ("ao", "au", "au"),
+    ("ou", "ou", "ou"),
+    ("an", "an", "an"),
+    ("en", "ən", "@n"),
+    ("ang", "aŋ", "aN"),
+    ("eng", "əŋ", "@N"),
+    ("er", "ɑɻ", "Ar\\`"),
+    ("i", "i", "i"),
+    ("ia", "ia", "ia"),
+    ("ie", "iɛ", "iE"),
+    ("iao", "iau", "iau"),
+    ("iu", "iou", "iou"),
+    ("ian", "iɛn", "iEn"),
+    ("in", "in", "in"),
+    ("iang", "iaŋ", "iaN"),
+    ("ing", "iŋ", "iN"),
+    ("io", "io", "io"),
+    ("iong", "iʊŋ", "iUN"),
+    ("u", "u", "u"),
+    ("ua", "ua", "ua"),
+    ("uo", "uo", "uo"),
+    ("uai", "uai", "uai"),
+    ("ui", "uei", "uei"),
+    ("uan", "uan", "uan"),
+    ("un", "uən", "u@n"),
+    ("uang", "uaŋ", "uaN"),
+    ("ong", "ʊŋ", "UN"),
+    ("ueng", "uəŋ", "u@N"),
+    ("v", "y", "y"),
+    ("ve", "yɛ", "yE"),
+    ("van", "yɛn", "yEn"),
+    ("vn", "yn", "yn"),
+];
+
+/// The vowels of zhi, chi, shi, ri and of zi, ci, si.
+pub(super) const APICAL: [Row; 2] = [("ix", "ɻ̩", "r\\`="), ("iy", "ɹ̩", "r\\=")];
+
+/// Tone digit, tone letters, X-SAMPA tones; the neutral tone has none.
+pub(super) const TONES: [Row; 6] =
+    [("0", "", ""), ("1", "˥", "_T"), ("2", "˧˥", "_M_T"), ("3", "˨˩˦", "_L_B_H"), ("4", "˥˩", "_T_B"), ("5", "", "")];
