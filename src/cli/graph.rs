@@ -25,11 +25,12 @@ pub enum GraphCommand {
     Dot(DrawArgs),
     /// Print a drawing as a picture, for small graphs
     Svg(DrawArgs),
-    /// Say whether a sequence of symbols is legal, and where it goes wrong; exit status 1 when it is not
+    /// Say whether a sequence of symbols, or of words where the graph has some, is legal, and where it goes wrong; exit status 1
+    /// when it is not
     Accepts {
         #[command(flatten)]
         graph: GraphArgs,
-        /// Symbols, as arguments or with spaces between
+        /// Symbols or words, as arguments or with spaces between
         #[arg(required = true, value_name = "SYMBOL")]
         sequence: Vec<String>,
     },
@@ -37,7 +38,7 @@ pub enum GraphCommand {
     Random(RandomArgs),
     /// Print how many symbols may follow each, how uncertain the next one is, how long each lasts
     Stats(GraphArgs),
-    /// Print the acceptor of the symbol sequences in OpenFst's text format; costs are minus the weights
+    /// Print the acceptor of the sequences of symbols, or of words where the graph has some, in OpenFst's text format; costs are minus the weights
     Openfst {
         #[command(flatten)]
         graph: GraphArgs,
@@ -101,10 +102,10 @@ pub struct RandomArgs {
     /// The same seed gives the same sequences
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Symbols of a sequence at most
+    /// Symbols or words of a sequence at most
     #[arg(long, value_name = "N", default_value_t = 30)]
     max_length: usize,
-    /// Draw each possible next symbol alike, whatever the weights
+    /// Draw each possible next symbol or word alike, whatever the weights
     #[arg(long)]
     uniform: bool,
 }
@@ -139,7 +140,7 @@ pub fn run(command: &GraphCommand) -> Result<Outcome> {
         GraphCommand::Random(args) => random(args),
         GraphCommand::Stats(graph) => {
             let spec = graph.read()?;
-            print(&stats::stats(&spec, &net(&spec)?)?.to_string())
+            print(&stats::stats(&spec, &Net::new(&spec, &spec.compile()?))?.to_string())
         }
         GraphCommand::Openfst { graph, symbols } => to_openfst(graph, symbols.as_deref()),
         GraphCommand::FromOpenfst { fst, isymbols } => {
@@ -157,7 +158,7 @@ pub fn run(command: &GraphCommand) -> Result<Outcome> {
 }
 
 fn net(spec: &GraphSpec) -> Result<Net> {
-    Ok(Net::new(spec, &spec.compile()?))
+    Net::of(spec, &spec.compile()?)
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -180,14 +181,15 @@ fn drawing(args: &DrawArgs) -> Result<Drawing> {
 
 fn accepts(graph: &GraphArgs, sequence: &[String]) -> Result<Outcome> {
     let spec = graph.read()?;
+    let net = net(&spec)?;
     let names: Vec<&str> = sequence.iter().flat_map(|text| text.split_whitespace()).collect();
-    match accept::judge(&spec, &net(&spec)?, &names)? {
+    match accept::judge(&spec, &net, &names)? {
         Verdict::Legal { score } => {
             let rounded = (f64::from(score) * 1e4).round() / 1e4;
             print(&format!("legal, weight {}\n", rounded + 0.0))
         }
         Verdict::Illegal { place, reason } => {
-            print(&format!("illegal at symbol {place}: {reason}\n"))?;
+            print(&format!("illegal at {} {place}: {reason}\n", net.unit().noun()))?;
             Ok(Outcome::Partial)
         }
     }

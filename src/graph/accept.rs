@@ -1,9 +1,9 @@
-//! Whether a symbol sequence is legal, and if not, where it goes wrong first.
+//! Whether a sequence of symbols or words is legal, and if not, where it goes wrong first.
 
 use std::collections::BTreeMap;
 
 use super::GraphSpec;
-use super::net::{Link, Net};
+use super::net::{Link, Net, Unit};
 use crate::symbols::SymbolId;
 use crate::{Error, Result};
 
@@ -27,18 +27,21 @@ pub enum Verdict {
 /// More names than a message lists.
 const MOST_NAMES: usize = 12;
 
-/// Judges the symbols `names` by `net`, which is the net of what `spec` compiles to.
+/// Judges the symbols or words `names` by `net`, which is the net of what `spec` compiles to.
 ///
 /// # Errors
-/// [`Error::Other`] when there is no name, or one is not a symbol.
+/// [`Error::Other`] when there is no name, or one that the net does not have.
 pub fn judge(spec: &GraphSpec, net: &Net, names: &[&str]) -> Result<Verdict> {
+    let noun = net.unit().noun();
+    // Of words, the pair rules say nothing.
+    let rules = Some(spec).filter(|_| net.unit() == Unit::Symbol);
     let known = |(place, name): (usize, &&str)| {
-        let unknown = || Error::Other(format!("`{name}`, at place {}, is not a symbol of the graph", place + 1));
+        let unknown = || Error::Other(format!("`{name}`, at place {}, is not a {noun} of the graph", place + 1));
         net.symbols().get(name).ok_or_else(unknown)
     };
     let symbols: Vec<SymbolId> = names.iter().enumerate().map(known).collect::<Result<_>>()?;
     if symbols.is_empty() {
-        return Err(Error::Other("the sequence is empty: expected at least one symbol".into()));
+        return Err(Error::Other(format!("the sequence is empty: expected at least one {noun}")));
     }
     // live(1) = starts of y_1; live(t) = nodes of y_t that some node of live(t - 1) leads to, each with its best score.
     let mut live: BTreeMap<usize, f32> = BTreeMap::new();
@@ -46,7 +49,7 @@ pub fn judge(spec: &GraphSpec, net: &Net, names: &[&str]) -> Result<Verdict> {
         let offered = offered(net, &live, place);
         live = entered(net, &offered, symbol);
         if live.is_empty() {
-            let reason = why_not(spec, net, &symbols[..=place], &offered);
+            let reason = why_not(rules, net, &symbols[..=place], &offered);
             return Ok(Verdict::Illegal { place: place + 1, reason });
         }
     }
@@ -54,7 +57,7 @@ pub fn judge(spec: &GraphSpec, net: &Net, names: &[&str]) -> Result<Verdict> {
     Ok(match ends.reduce(f32::max) {
         Some(score) => Verdict::Legal { score },
         None => {
-            let reason = why_no_end(spec, net, &symbols, &offered(net, &live, symbols.len()));
+            let reason = why_no_end(rules, net, &symbols, &offered(net, &live, symbols.len()));
             Verdict::Illegal { place: symbols.len() + 1, reason }
         }
     })
@@ -80,12 +83,12 @@ fn entered(net: &Net, offered: &[Link], symbol: SymbolId) -> BTreeMap<usize, f32
     live
 }
 
-fn why_not(spec: &GraphSpec, net: &Net, said: &[SymbolId], offered: &[Link]) -> String {
+fn why_not(rules: Option<&GraphSpec>, net: &Net, said: &[SymbolId], offered: &[Link]) -> String {
     let name = |symbol: SymbolId| net.symbols().name(symbol);
     let could = listed(net, offered);
     match *said {
         [only] => format!("no sequence may begin with `{}`, only with {could}", name(only)),
-        [.., from, to] if spec.follows(from, to) => format!(
+        [.., from, to] if rules.is_some_and(|rules| rules.follows(from, to)) => format!(
             "`{} -> {}` is an allowed pair, but not after what comes before it: here may follow {could}",
             name(from),
             name(to)
@@ -97,9 +100,9 @@ fn why_not(spec: &GraphSpec, net: &Net, said: &[SymbolId], offered: &[Link]) -> 
     }
 }
 
-fn why_no_end(spec: &GraphSpec, net: &Net, said: &[SymbolId], offered: &[Link]) -> String {
+fn why_no_end(rules: Option<&GraphSpec>, net: &Net, said: &[SymbolId], offered: &[Link]) -> String {
     let last = said[said.len() - 1];
-    let why = match spec.ends().contains(&last) {
+    let why = match rules.is_none_or(|rules| rules.ends().contains(&last)) {
         true => "the sequence may not end here".to_owned(),
         false => format!("no sequence may end with `{}`", net.symbols().name(last)),
     };

@@ -2,12 +2,37 @@
 //!
 //! Each place at which a segment begins becomes a node, each step into another segment a link. A graph of pair rules has a node
 //! for each symbol; one with a language model or a grammar has a node for a symbol in each of its contexts. What `senone graph`
-//! shows and tests is made from this net.
+//! shows and tests is made from this net. That of a graph of words has a node for each place where a word ends, and words for
+//! symbols.
 
+use std::collections::BTreeMap;
 use std::sync::Arc as Shared;
 
 use super::{Graph, GraphSpec, TransitionRole};
 use crate::symbols::{StateId, SymbolId, SymbolTable, TransitionId, WordId};
+use crate::{Error, Result};
+
+/// More steps than are gone from word to word.
+const MOST_STEPS: usize = 5_000_000;
+
+/// What the nodes of a net stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// The symbols of the graph.
+    Symbol,
+    /// The words of its lexicon.
+    Word,
+}
+
+impl Unit {
+    /// What one is called.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Symbol => "symbol",
+            Self::Word => "word",
+        }
+    }
+}
 
 /// A place of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,6 +57,7 @@ pub struct Link {
 /// All legal symbol sequences: those of the paths from a start to a node that may end.
 #[derive(Debug, Clone)]
 pub struct Net {
+    unit: Unit,
     symbols: Shared<SymbolTable>,
     nodes: Vec<Node>,
     first_link: Vec<usize>,
@@ -58,16 +84,78 @@ impl Net {
         // A symbol of two states, one to enter and one to dwell in, is left from both in the same way.
         steps.sort_by_key(|(from, link)| (*from, link.to));
         steps.dedup_by_key(|(from, link)| (*from, link.to));
+        Self::laid_out(
+            (Unit::Symbol, graph.symbols().clone()),
+            nodes,
+            (graph.starts().iter().map(start).collect(), steps),
+        )
+    }
+
+    /// The net of `graph`, which `spec` compiled, over its words where it has some, else over its symbols.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when too many steps lead from word to word, as in an n-gram of thousands of words.
+    pub fn of(spec: &GraphSpec, graph: &Graph) -> Result<Self> {
+        let net = Self::new(spec, graph);
+        if graph.words().is_empty() { Ok(net) } else { net.of_words(graph) }
+    }
+
+    /// Only the nodes in which words end: what lies between is gone through at its best weight.
+    fn of_words(&self, graph: &Graph) -> Result<Self> {
+        let ends: Vec<usize> = (0..self.nodes.len()).filter(|&node| self.nodes[node].word.is_some()).collect();
+        let place: BTreeMap<usize, usize> = ends.iter().enumerate().map(|(place, &node)| (node, place)).collect();
+        let mut symbols = SymbolTable::new();
+        let (mut nodes, mut steps, mut left) = (vec![], vec![], MOST_STEPS);
+        for (from, &node) in ends.iter().enumerate() {
+            let (onward, end) = self.as_far_as_words(self.links(node), &mut left)?;
+            let own = self.nodes[node];
+            let text = own.word.map_or("", |word| &graph.words()[word.index()].text);
+            let end = [own.end, end].into_iter().flatten().reduce(f32::max);
+            nodes.push(Node { symbol: symbols.intern(text), end, ..own });
+            steps.extend(onward.iter().map(|link| (from, Link { to: place[&link.to], ..*link })));
+        }
+        let (starts, _) = self.as_far_as_words(&self.starts, &mut left)?;
+        let starts = starts.iter().map(|link| Link { to: place[&link.to], ..*link }).collect();
+        Ok(Self::laid_out((Unit::Word, Shared::new(symbols)), nodes, (starts, steps)))
+    }
+
+    /// The nodes in which the next word ends after `links`, each with its best score, and the best score of ending before one does.
+    fn as_far_as_words(&self, links: &[Link], left: &mut usize) -> Result<(Vec<Link>, Option<f32>)> {
+        let (mut best, mut end): (BTreeMap<usize, f32>, Option<f32>) = (BTreeMap::new(), None);
+        let mut open = links.to_vec();
+        while let Some(Link { to, score }) = open.pop() {
+            let steps = left.checked_sub(1);
+            *left = steps
+                .ok_or_else(|| Error::Other("too many words may follow each other: use a smaller graph".into()))?;
+            if best.get(&to).is_some_and(|&known| known >= score) {
+                continue;
+            }
+            best.insert(to, score);
+            if self.nodes[to].word.is_none() {
+                end = [end, self.nodes[to].end.map(|end| end + score)].into_iter().flatten().reduce(f32::max);
+                open.extend(self.links(to).iter().map(|link| Link { to: link.to, score: score + link.score }));
+            }
+        }
+        let words = best.into_iter().filter(|(node, _)| self.nodes[*node].word.is_some());
+        Ok((words.map(|(to, score)| Link { to, score }).collect(), end))
+    }
+
+    /// A net of `nodes` with their links, which come by ascending source.
+    fn laid_out(
+        (unit, symbols): (Unit, Shared<SymbolTable>),
+        nodes: Vec<Node>,
+        (starts, steps): (Vec<Link>, Vec<(usize, Link)>),
+    ) -> Self {
         let mut first_link = vec![0; nodes.len() + 1];
         steps.iter().for_each(|(from, _)| first_link[from + 1] += 1);
         (0..nodes.len()).for_each(|node| first_link[node + 1] += first_link[node]);
-        Self {
-            symbols: graph.symbols().clone(),
-            starts: graph.starts().iter().map(start).collect(),
-            links: steps.into_iter().map(|(_, link)| link).collect(),
-            nodes,
-            first_link,
-        }
+        let links = steps.into_iter().map(|(_, link)| link).collect();
+        Self { unit, symbols, nodes, first_link, links, starts }
+    }
+
+    /// What its nodes stand for, and [`Net::symbols`] are the names of.
+    pub fn unit(&self) -> Unit {
+        self.unit
     }
 
     /// The names of the symbols.
@@ -205,5 +293,32 @@ pub(super) mod tests {
         assert!(found.len() > 40);
         assert_eq!(found, expected);
         assert_eq!(net.symbols_to_end(), [1, 0, 0]);
+    }
+
+    /// Prefixes in common, two pronunciations, and a pause between words.
+    #[test]
+    fn a_graph_of_words_has_a_net_of_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("words.dict", "ab a b\nab(2) a c\nabc a b c\nc c\n");
+        let classes = "format = 1\noptional = 'sil'\n[classes]\nall = ['a', 'b', 'c', 'sil']\n[boundary]\nstart = '*'\nend = '*'\n";
+        let rest = "[[allow]]\nfrom = '*'\nto = '*'\n[[forbid]]\nfrom = 'sil'\nto = 'sil'\n[topology.default]\nstates = 1\nself_loop = 0.5\n\
+            [lexicon]\nfile = 'words.dict'\npause = -1.0\n[grammar]\nrule = \"(/0.5/ ab | /0.25/ abc) c*\"\n";
+        write("graph.toml", &(classes.to_owned() + rest));
+        let spec = GraphSpec::read(&folder.path().join("graph.toml")).unwrap();
+        let net = Net::of(&spec, &spec.compile().unwrap()).unwrap();
+        assert_eq!((net.unit(), net.symbols().names()), (Unit::Word, &["ab", "abc", "c"].map(str::to_owned)[..]));
+        let mut found: BTreeMap<Vec<&str>, f32> = BTreeMap::new();
+        for (said, score) in sequences(&net, 3) {
+            let best = found.entry(said.iter().map(|&word| net.symbols().name(word)).collect()).or_insert(score);
+            *best = best.max(score);
+        }
+        let expected =
+            [("ab", 0.5_f32), ("ab c", 0.5), ("ab c c", 0.5), ("abc", 0.25), ("abc c", 0.25), ("abc c c", 0.25)];
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (said, probability) in expected {
+            let score = found[&said.split(' ').collect::<Vec<_>>()];
+            assert!((score - probability.ln()).abs() < 1e-5, "{said}: {score}");
+        }
     }
 }
