@@ -89,7 +89,7 @@ if stage 3 "choose the scale of the n-gram on the held-out speakers"; then
   rm -f "$WORK/scales.tsv"
   for scale in 1 2 3 4 6; do
     graph "$WORK/learnt.toml" "$WORK/learnt.arpa" "$scale"
-    senone decode --graph "$WORK/learnt.toml" --exact --format ctm "$WORK/development.tsv" > "$WORK/development.ctm"
+    senone decode --graph "$WORK/learnt.toml" --beam 16 --format ctm "$WORK/development.tsv" > "$WORK/development.ctm"
     senone score "$WORK/development.tsv" "$WORK/development.ctm" --words > "$WORK/development.score.txt"
     printf '%s\t%s\n' "$scale" "$(head -n 1 "$WORK/development.score.txt")" | tee -a "$WORK/scales.tsv"
   done

@@ -408,8 +408,10 @@ fn what_is_wrong_with_words_is_said() {
     assert_eq!(error, "lexiconp.txt:3: the graph does not allow b -> b, which is in 'z': change one of the two");
     let error = refused("x 1.0 b\nz 1.0 n o\n", &known, ("x", "x"));
     assert_eq!(error, "lexiconp.txt:2: the phone 'o' of 'z' is not a symbol of the graph: add it there");
-    let error = refused("x 1.0 a\nz 1.0 a\n", &known, ("x", "x"));
-    assert_eq!(error, "graph.toml:36:8: no sequence of these words is legal in this graph");
+    let dir = folder("x 1.0 a\n");
+    let text = format!("{}{TABLES}", GRAPH.replace("optional = [\"pause\"]\n", ""));
+    let error = GraphSpec::parse_as(&dir.path("graph.toml"), &text).unwrap().compile().unwrap_err().to_string();
+    assert!(error.ends_with("graph.toml:32:8: no sequence of these words is legal in this graph"), "{error}");
 }
 
 /// As many words as a large vocabulary has, with a bigram of its size.
