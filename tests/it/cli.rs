@@ -214,25 +214,6 @@ mod several_recordings {
     }
 }
 
-mod graphs {
-    use super::*;
-
-    #[test]
-    fn a_file_that_extends_a_model_is_checked_on_that_model() {
-        let dir = toy::with_model();
-        dir.write("greeting.toml", "format = 1\nextends = \"model\"\n[grammar]\nrule = \"HH (AY | EH L OW)\"\n");
-        let report = dir.senone("graph check greeting.toml").ok().stdout;
-        assert!(report.contains("symbols             41\n") && report.ends_with("2 frames\n"), "{report}");
-        let drawing = dir.senone("graph dot greeting.toml").ok().stdout;
-        assert_eq!(drawing.matches("shape=box, style=bold").count(), 2, "HH, or a pause before it:\n{drawing}");
-        let said = dir.senone("graph check greeting.toml --model model").refused();
-        assert!(said.starts_with("greeting.toml:4:"), "{said}");
-        dir.edit("greeting.toml", "AY", "AX");
-        let said = dir.senone("graph check greeting.toml").refused();
-        assert_eq!(said, "greeting.toml:4:13: `AX` is neither a symbol nor a class of [classes]");
-    }
-}
-
 mod output {
     use super::*;
 
@@ -601,6 +582,21 @@ mod corpora {
 
 mod graphs {
     use super::*;
+
+    #[test]
+    fn a_file_that_extends_a_model_is_checked_on_that_model() {
+        let dir = toy::with_model();
+        dir.write("greeting.toml", "format = 1\nextends = \"model\"\n[grammar]\nrule = \"HH (AY | EH L OW)\"\n");
+        let report = dir.senone("graph check greeting.toml").ok().stdout;
+        assert!(report.contains("symbols             41\n") && report.ends_with("2 frames\n"), "{report}");
+        let drawing = dir.senone("graph dot greeting.toml").ok().stdout;
+        assert_eq!(drawing.matches("shape=box, style=bold").count(), 2, "HH, or a pause before it:\n{drawing}");
+        let said = dir.senone("graph check greeting.toml --model model").refused();
+        assert!(said.starts_with("greeting.toml:4:"), "{said}");
+        dir.edit("greeting.toml", "AY", "AX");
+        let said = dir.senone("graph check greeting.toml").refused();
+        assert_eq!(said, "greeting.toml:4:13: `AX` is neither a symbol nor a class of [classes]");
+    }
 
     #[test]
     fn a_good_graph_is_reported() {
