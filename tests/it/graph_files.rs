@@ -56,7 +56,7 @@ const BAD: &[(&str, &str)] = &[
     ("format-two", "1:10: expected 1 (the format that this version reads), found 2"),
     ("grammar-cycle", "39:9: part <a> is part of itself: a -> b -> a; use `*` or `+` to repeat"),
     ("grammar-notation", "37:5: `(` has no `)`"),
-    ("grammar-pair", "36:19: no legal sequence goes through `a1` here: a1 -> a1 is not allowed by the graph"),
+    ("grammar-pair", "36:19: no legal sequence goes through `sil` here: sil -> sil is not allowed by the graph"),
     ("grammar-part-unknown", "36:11: part <vowel> is not in [grammar.parts] nor in an included file"),
     ("grammar-symbol-unknown", "36:11: `vowels` is neither a symbol nor a class of [classes]"),
     ("grammar-weight", "36:9: `/1.5/`: a weight is a probability above 0 and at most 1, written /0.5/; a `/` in a word needs quotes around the word"),
