@@ -81,7 +81,7 @@ fi
 
 if stage 6 "ship"; then
   mkdir -p "$MODEL"
-  cp "$WORK"/model/{bundle.toml,graph.toml,phones.arpa,weights.safetensors} "$MODEL/"
+  cp "$WORK"/model/{bundle.toml,graph.toml,phones.arpa,tree.txt,weights.safetensors} "$MODEL/"
   echo "$MODEL: written; build again to have it in the program"
   finish
 fi

@@ -8,10 +8,11 @@ macro_rules! english_part {
     };
 }
 
-static ENGLISH: [(&str, &[u8]); 4] = [
+static ENGLISH: [(&str, &[u8]); 5] = [
     english_part!("bundle.toml"),
     english_part!("graph.toml"),
     english_part!("phones.arpa"),
+    english_part!("tree.txt"),
     english_part!("weights.safetensors"),
 ];
 

@@ -43,6 +43,7 @@ pub use work::{Earlier, Work};
 
 use crate::bundle::Bundle;
 use crate::graph::GraphSpec;
+use crate::graph::lexicon::pinyin::named;
 use crate::network::Device;
 use crate::{Error, Result, formats};
 use hybrid::Start;
@@ -271,7 +272,8 @@ fn digests(config: &TrainConfig) -> Result<String> {
     let line = |path: &Path, bytes: Vec<u8>| format!("{} {:016x}\n", path.display(), digest(bytes));
     let corpus = |corpus: &CorpusConfig| Ok(line(&corpus.source, sets::content(&corpus.source)?));
     let corpora = config.corpora.iter().map(corpus).collect::<Result<String>>()?;
-    let files = config.lexicon.as_deref().into_iter().chain(config.texts());
+    let lexicon = config.lexicon.as_deref().filter(|path| named(path).is_none());
+    let files = lexicon.into_iter().chain(config.texts());
     let read = |path: &Path| std::fs::read(path).map_err(|source| Error::io("read", path, source));
     Ok(corpora + &files.map(|path| Ok(line(path, read(path)?))).collect::<Result<String>>()?)
 }
