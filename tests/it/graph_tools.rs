@@ -20,8 +20,9 @@ fn graph_files(folder: &str) -> Vec<PathBuf> {
 #[test]
 fn every_example_graph_is_right() {
     let files = graph_files("tests/data/graphs");
+    let words = ["commands", "digits", "letters"].map(|name| root(&format!("docs/graphs/{name}.toml")));
     assert!(files.len() >= 4);
-    for file in files {
+    for file in files.into_iter().chain(words) {
         let ran = Dir::new().senone("graph check").arg(&file).ok();
         assert_eq!(ran.stderr, "", "{}", file.display());
         for line in ["symbols", "legal pairs", "transitions", "memory", "shortest utterance"] {
@@ -119,4 +120,30 @@ fn kaldi_files_become_a_graph() {
     let message = dir.senone("graph kaldi --phones phones.txt --lexicon lexicon.txt").refused();
     assert_eq!(message, "lexicon.txt:2: the phone UW of to is not in the table of phones");
     dir.senone("graph kaldi --phones phones.txt --words words.txt").misused();
+}
+
+/// The example of voice commands: `accepts` and `random` are over its words.
+#[test]
+fn commands_are_accepted_and_drawn_as_words() {
+    let commands = root("docs/graphs/commands.toml");
+    let accepts = |text: &str| Dir::new().senone("graph accepts").arg(&commands).arg(text).run();
+    for text in [
+        "turn on the living room lights",
+        "set a timer for ten minutes and thirty seconds",
+        "make me two large coffees",
+    ] {
+        let ran = accepts(text);
+        assert!(ran.status == 0 && ran.stdout.starts_with("legal, weight "), "{text}: {}{}", ran.stdout, ran.stderr);
+    }
+    let ran = accepts("turn the the lights on");
+    assert_eq!(
+        ran.stdout,
+        "illegal at word 3: `the -> the` is not allowed: here may follow bathroom, bedroom, hall, kitchen, living\n"
+    );
+    assert_eq!(accepts("turn on the oven").stderr, "senone: `oven`, at place 4, is not a word of the graph\n");
+    let drawn = Dir::new().senone("graph random --count 20 --seed 3").arg(&commands).ok().stdout;
+    assert_eq!(drawn.lines().count(), 20);
+    for text in drawn.lines() {
+        assert_eq!(accepts(text).status, 0, "{text}");
+    }
 }

@@ -94,3 +94,47 @@ fn a_graph_must_be_of_the_model() {
     dir.edit("words.toml", "self_loop = 0.7", "self_loop = 0.5");
     assert!(refused(DECODE).contains("the topology of 'SIL' is states = 1, min_frames = 1, self_loop = 0.5, and"));
 }
+
+/// Two words in one part, and one in another that comes twice; a file of ten lines that extends the model.
+#[test]
+fn a_grammar_fills_slots() {
+    let dir = with_words("");
+    let extends = "format = 1\nextends = 'model'\n[lexicon]\nfile = 'words.dict'\n";
+    let parts = "what = 'ma see | mass | sim'\nwhom = 'aim | easy | see | ma'\n";
+    dir.write("words.toml", format!("{extends}[grammar]\nrule = '<what> <whom>+'\n[grammar.parts]\n{parts}"));
+    let mut filled = 0;
+    for name in ["test-5-0", "test-5-1", "test-5-2"] {
+        let ran = dir.senone(&format!("{DECODE} --format json")).arg(TOY.utterance(name)).run();
+        if ran.status != 0 {
+            continue;
+        }
+        let line: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let words: Vec<&str> =
+            line["tiers"]["words"].as_array().unwrap().iter().map(|word| word["label"].as_str().unwrap()).collect();
+        let slots = line["slots"].as_array().unwrap();
+        let values: Vec<&str> = slots.iter().map(|slot| slot["value"].as_str().unwrap()).collect();
+        assert_eq!(values.join(" "), words.join(" "));
+        let names: Vec<&str> = slots.iter().map(|slot| slot["name"].as_str().unwrap()).collect();
+        assert!(names[0] == "what" && names[1..].iter().all(|name| *name == "whom"), "{names:?}");
+        assert!(["ma see", "mass", "sim"].contains(&values[0]) && names.len() >= 2);
+        assert_eq!(slots[0]["start"], line["tiers"]["words"][0]["start"]);
+        filled += 1;
+    }
+    assert!(filled > 0);
+    dir.write(
+        "words.toml",
+        dir.read("words.toml") + "[[exclusive]]\na = ['mass', 'ma', 'sim']\nb = ['aim', 'easy', 'see']\n",
+    );
+    let words = dir.senone(&format!("{DECODE} --tier words")).arg(TOY.utterance("test-5-0")).ok().stdout;
+    let said: Vec<String> = rows(&words).into_iter().map(|row| row.2).collect();
+    assert!(said.iter().all(|word| ["ma", "mass", "sim"].contains(&word.as_str())), "{said:?}");
+    dir.edit("words.toml", "'mass', 'ma', 'sim'", "'mass', 'mad'");
+    let unknown = dir.senone(DECODE).arg(TOY.utterance("test-5-0")).refused();
+    assert!(unknown.contains("`mad` is no symbol, no class and no word of this graph"), "{unknown}");
+    dir.write("words.toml", format!("{extends}[grammar]\nrule = 'ma'\n[lm]\nfile = 'words.arpa'\n"));
+    let both = dir.senone(DECODE).arg(TOY.utterance("test-5-0")).refused();
+    assert!(
+        both.ends_with("[grammar] and [lm] would both say which words follow which: leave one of them out"),
+        "{both}"
+    );
+}
