@@ -211,6 +211,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn the_n_gram_is_replaced_with_its_settings_or_not_at_all() {
@@ -236,6 +237,15 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5 - usize::from(!folder.path().join(TREE).exists()));
     }
 
+    /// The built-in model with a new network, whose states are not tied.
+    fn monophones() -> Bundle {
+        let built_in = Bundle::builtin().unwrap();
+        let graph = GraphSpec::parse(built_in.graph.text()).unwrap();
+        let dims = (built_in.network.input_dim(), graph.pdfs());
+        let network = Network::new(&built_in.description.network, dims, &Random::new(1)).unwrap();
+        Bundle { priors: Priors::uniform(graph.pdfs()).unwrap(), network, graph, ..built_in }
+    }
+
     #[test]
     fn a_model_is_replaced_through_links_and_loses_the_tree_that_it_has_no_more() {
         let folder = tempfile::tempdir().unwrap();
@@ -245,7 +255,7 @@ mod tests {
             fs::write(elsewhere.join(part), "old").unwrap();
             std::os::unix::fs::symlink(elsewhere.join(part), model.join(part)).unwrap();
         }
-        Bundle::builtin().unwrap().save(&model).unwrap();
+        monophones().save(&model).unwrap();
         let saved = Bundle::open(&model).unwrap();
         assert_eq!(saved.description.to_toml().unwrap(), fs::read_to_string(elsewhere.join(DESCRIPTION)).unwrap());
         for part in [DESCRIPTION, WEIGHTS] {

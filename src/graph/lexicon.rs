@@ -435,7 +435,8 @@ mod tests {
 
     #[test]
     fn probabilities_are_weights() {
-        let lexicon = parse("<UNK> 1.0 SPN\na 0.5 AH0\na 1 EY1\na 0.25 AH1\ncat 1e-1 K AE T\n").unwrap();
+        let lexicon =
+            parse("<UNK> 1.0 SPN\na 0.5 AH0\na 1 EY1\na 0.25 AH1\ncat 1e-1 K AE T\nis 1 IH Z\nsay 1 S EY\n").unwrap();
         let weights = |word| lexicon.said(word).unwrap().iter().map(|said| said.weight.exp()).collect::<Vec<_>>();
         assert_eq!(weights("A"), [0.5, 1.0], "of the same phones the more probable");
         assert!((weights("cat's")[0] - 0.1).abs() < 1e-6);
