@@ -10,7 +10,7 @@ use senone::graph::draw::{self, Drawing};
 use senone::graph::kaldi::{self, KaldiFiles};
 use senone::graph::net::Net;
 use senone::graph::sample::{Choice, Sampler};
-use senone::graph::{GraphSpec, check, openfst, stats};
+use senone::graph::{GraphSpec, Units, check, openfst, stats};
 use senone::random::Random;
 use senone::{Error, Result, formats};
 
@@ -79,6 +79,11 @@ impl GraphArgs {
     fn read(&self) -> Result<GraphSpec> {
         GraphSpec::read(&self.file)
     }
+
+    /// The same without tied states: which pdfs a model gives its states is nothing to sequences.
+    fn untied(&self) -> Result<GraphSpec> {
+        self.read()?.with_units(Units::Monophone)
+    }
 }
 
 /// `senone graph dot`, `senone graph svg`
@@ -139,7 +144,7 @@ pub fn run(command: &GraphCommand) -> Result<Outcome> {
         GraphCommand::Accepts { graph, sequence } => accepts(graph, sequence),
         GraphCommand::Random(args) => random(args),
         GraphCommand::Stats(graph) => {
-            let spec = graph.read()?;
+            let spec = graph.untied()?;
             print(&stats::stats(&spec, &Net::new(&spec, &spec.compile()?))?.to_string())
         }
         GraphCommand::Openfst { graph, symbols } => to_openfst(graph, symbols.as_deref()),
@@ -172,7 +177,7 @@ fn check(graph: &GraphArgs) -> Result<Outcome> {
 }
 
 fn drawing(args: &DrawArgs) -> Result<Drawing> {
-    let spec = args.graph.read()?;
+    let spec = args.graph.untied()?;
     Ok(match args.states {
         true => Drawing::of_states(&spec.compile()?, &spec.initial_weights()),
         false => Drawing::of_symbols(&net(&spec)?),
@@ -180,7 +185,7 @@ fn drawing(args: &DrawArgs) -> Result<Drawing> {
 }
 
 fn accepts(graph: &GraphArgs, sequence: &[String]) -> Result<Outcome> {
-    let spec = graph.read()?;
+    let spec = graph.untied()?;
     let net = net(&spec)?;
     let names: Vec<&str> = sequence.iter().flat_map(|text| text.split_whitespace()).collect();
     match accept::judge(&spec, &net, &names)? {
@@ -196,7 +201,7 @@ fn accepts(graph: &GraphArgs, sequence: &[String]) -> Result<Outcome> {
 }
 
 fn random(args: &RandomArgs) -> Result<Outcome> {
-    let spec = args.graph.read()?;
+    let spec = args.graph.untied()?;
     let net = net(&spec)?;
     let choice = if args.uniform { Choice::Uniform } else { Choice::Weighted };
     let sampler = Sampler::new(&net, choice, args.max_length)?;
@@ -209,7 +214,7 @@ fn random(args: &RandomArgs) -> Result<Outcome> {
 }
 
 fn to_openfst(graph: &GraphArgs, symbols: Option<&Path>) -> Result<Outcome> {
-    let net = net(&graph.read()?)?;
+    let net = net(&graph.untied()?)?;
     if let Some(path) = symbols {
         let table = openfst::symbol_table(net.symbols());
         formats::atomic::write(path, |file| file.write_all(table.as_bytes()))?;

@@ -55,7 +55,10 @@ fn without_a_lexicon_every_token_is_a_phone() {
     assert!(dir.senone("info own").ok().stdout.contains("\nphones             SIL i: m s {\n"));
     dir.write("test.ctm", dir.senone("decode --model own --format ctm corpus/speaker-0").ok().stdout);
     let refused = dir.senone("score corpus/speaker-0 test.ctm").refused();
-    assert!(refused.ends_with("with --lexicon, or say with --words-are-phones that they are phones"), "{refused}");
+    assert!(
+        refused.ends_with("say with --words-are-phones that they are phones, or compare words with --words"),
+        "{refused}"
+    );
     let report = dir.senone("score --words-are-phones corpus/speaker-0 test.ctm").ok().stdout;
     let percent: f64 = report.strip_prefix("PER ").unwrap().split_once(' ').unwrap().0.parse().unwrap();
     assert!(percent < 20.0, "{report}");
