@@ -87,7 +87,7 @@ fi
 
 if stage 3 "choose the scale of the n-gram on the held-out speakers"; then
   rm -f "$WORK/scales.tsv"
-  for scale in 1 2 3 4 6; do
+  for scale in 0.25 0.5 0.75 1 1.5 2; do
     graph "$WORK/learnt.toml" "$WORK/learnt.arpa" "$scale"
     senone decode --graph "$WORK/learnt.toml" --beam 16 --format ctm "$WORK/development.tsv" > "$WORK/development.ctm"
     senone score "$WORK/development.tsv" "$WORK/development.ctm" --words > "$WORK/development.score.txt"
