@@ -105,8 +105,12 @@ fn odd_rows(spec: &GraphSpec) -> Vec<String> {
     shortened(told.collect())
 }
 
-/// The symbols that rules admit and that the graph has not: a language model excludes them.
+/// The symbols that rules admit and that the graph has not: a language model excludes them. A grammar, or the words of a dictionary,
+/// need not have them all.
 fn unused(spec: &GraphSpec, graph: &Graph) -> Vec<String> {
+    if spec.grammar().is_some() || !graph.words().is_empty() {
+        return vec![];
+    }
     let mut used = vec![false; spec.symbols().len()];
     graph.states().iter().for_each(|state| used[state.symbol.index()] = true);
     let told = spec.symbols().ids().filter(|symbol| !used[symbol.index()]).map(|symbol| {

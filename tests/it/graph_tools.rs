@@ -138,7 +138,7 @@ fn commands_are_accepted_and_drawn_as_words() {
     let ran = accepts("turn the the lights on");
     assert_eq!(
         ran.stdout,
-        "illegal at word 3: `the -> the` is not allowed: here may follow bathroom, bedroom, hall, kitchen, living\n"
+        "illegal at word 3: `the -> the` is not allowed: here may follow kitchen, bedroom, bathroom, living, hall\n"
     );
     assert_eq!(accepts("turn on the oven").stderr, "senone: `oven`, at place 4, is not a word of the graph\n");
     let drawn = Dir::new().senone("graph random --count 20 --seed 3").arg(&commands).ok().stdout;
