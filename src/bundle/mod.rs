@@ -238,12 +238,12 @@ mod tests {
     }
 
     /// The built-in model with a new network, whose states are not tied.
-    fn monophones() -> Bundle {
-        let built_in = Bundle::builtin().unwrap();
-        let graph = GraphSpec::parse(built_in.graph.text()).unwrap();
+    fn monophones() -> Result<Bundle> {
+        let built_in = Bundle::builtin()?;
+        let graph = GraphSpec::parse(built_in.graph.text())?;
         let dims = (built_in.network.input_dim(), graph.pdfs());
-        let network = Network::new(&built_in.description.network, dims, &Random::new(1)).unwrap();
-        Bundle { priors: Priors::uniform(graph.pdfs()).unwrap(), network, graph, ..built_in }
+        let network = Network::new(&built_in.description.network, dims, &Random::new(1))?;
+        Ok(Bundle { priors: Priors::uniform(graph.pdfs())?, network, graph, ..built_in })
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
             fs::write(elsewhere.join(part), "old").unwrap();
             std::os::unix::fs::symlink(elsewhere.join(part), model.join(part)).unwrap();
         }
-        monophones().save(&model).unwrap();
+        monophones().unwrap().save(&model).unwrap();
         let saved = Bundle::open(&model).unwrap();
         assert_eq!(saved.description.to_toml().unwrap(), fs::read_to_string(elsewhere.join(DESCRIPTION)).unwrap());
         for part in [DESCRIPTION, WEIGHTS] {

@@ -60,7 +60,7 @@ fn wrong(path: &Path, line: usize, reason: String) -> Error {
 /// The names of a table of names and numbers, with their lines.
 fn table(path: &Path) -> Result<Vec<(usize, String)>> {
     let text = read(path)?;
-    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+    let lines = text.trim_start_matches('\u{feff}').lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     let name = |(line, number): (&str, usize)| match line.split_whitespace().collect::<Vec<_>>()[..] {
         [name, id] if id.parse::<u64>().is_ok() => Ok((number, name.to_owned())),
         _ => Err(wrong(path, number, format!("expected a name and a number, found {line:?}"))),
@@ -111,7 +111,9 @@ fn check_lexicon(path: &Path, phones: &[String], words: Option<&Path>) -> Result
     let known: BTreeSet<&str> = phones.iter().map(String::as_str).collect();
     let text = read(path)?;
     let mut pronounced = BTreeSet::new();
-    for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+    for (line, number) in
+        text.trim_start_matches('\u{feff}').lines().zip(1..).filter(|(line, _)| !line.trim().is_empty())
+    {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let said = match fields[1..] {
             [p, ref said @ ..] if p.parse::<f32>().is_ok() && !known.contains(folded(p)) => said,

@@ -112,7 +112,7 @@ fn statistics_are_printed() {
 #[test]
 fn kaldi_files_become_a_graph() {
     let dir = Dir::new();
-    dir.write("phones.txt", "<eps> 0\nSIL 1\nAH_B 2\nAH_E 3\nT_S 4\n#0 5\n");
+    dir.write("phones.txt", "\u{feff}<eps> 0\nSIL 1\nAH_B 2\nAH_E 3\nT_S 4\n#0 5\n");
     dir.write("graph.toml", dir.senone("graph kaldi --phones phones.txt").ok().stdout);
     let report = dir.senone("graph check graph.toml").ok().stdout;
     assert!(report.contains("symbols             3\n") && report.contains("legal pairs         8\n"), "{report}");

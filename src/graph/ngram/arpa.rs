@@ -81,7 +81,7 @@ impl Ngram {
     pub fn parse_arpa(path: &Path, text: &str, symbols: &Arc<SymbolTable>) -> Result<Self> {
         let mut reader =
             Reader { path, symbols, line: 0, part: Part::Before, declared: vec![], entries: 0, table: Table::new() };
-        for line in text.lines() {
+        for line in text.trim_start_matches('\u{feff}').lines() {
             reader.line += 1;
             reader.read_line(line.trim())?;
         }

@@ -49,7 +49,11 @@ fn error(path: &Path, line: usize, reason: String) -> Error {
 type Line<'a> = (usize, Vec<&'a str>);
 
 fn fields<'a>(path: &Path, text: &'a str) -> Result<Vec<Line<'a>>> {
-    let lines = text.lines().zip(1..).map(|(line, number)| (number, line.split_whitespace().collect::<Vec<_>>()));
+    let lines = text
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .zip(1..)
+        .map(|(line, number)| (number, line.split_whitespace().collect::<Vec<_>>()));
     let lines: Vec<Line> = lines.filter(|(_, fields)| !fields.is_empty()).collect();
     match lines.iter().find(|(_, fields)| fields.len() > 5) {
         Some((number, fields)) => {
@@ -263,7 +267,7 @@ impl Names {
         let Some(table) = isymbols else { return Ok(Self(None)) };
         let mut names = BTreeSet::new();
         let mut numbers = BTreeMap::new();
-        for (line, number) in table.lines().zip(1..) {
+        for (line, number) in table.trim_start_matches('\u{feff}').lines().zip(1..) {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 [] => {}
                 [name, id] if id.parse::<u64>().is_ok() => {
