@@ -32,9 +32,9 @@ stage() {
 finish() { touch "$mark"; }
 senone() { "$root/target/release/senone" --threads "$THREADS" "$@"; }
 
-# Trains the settings $1 into the folder $2; the network begins with the hidden layers of $HIDDEN, or with nothing if that is empty.
+# Trains the settings $1 into the folder $2; the network begins with the hidden layers of the model $3, or with nothing if that is empty.
 train() {
-  senone train "$recipe/$1.toml" --data "$SENONE_DATA" ${HIDDEN:+--hidden-from "$HIDDEN"} --resume \
+  senone train "$recipe/$1.toml" --data "$SENONE_DATA" ${3:+--hidden-from "$3"} --resume \
     --work "$WORK/$2/train" --output "$WORK/$2/untuned" 2>&1 | tee -a "$WORK/$2.train.log"
 }
 
@@ -74,7 +74,7 @@ fi
 
 if stage 3 "train without tones"; then
   mkdir -p "$WORK/zh"
-  train train zh
+  train train zh "$HIDDEN"
   finish
 fi
 
@@ -85,7 +85,7 @@ fi
 
 if stage 5 "train with tones"; then
   mkdir -p "$WORK/zh-tone"
-  train train-tone zh-tone
+  train train-tone zh-tone "$WORK/zh/untuned"
   finish
 fi
 
