@@ -108,7 +108,7 @@ impl GraphSpec {
 /// The words of the n-gram of `lm`, and what it says of them. What it does not list has a place only where the graph file says
 /// how that sounds.
 fn word_ngram(lm: &LmSpec, lexicon: &LexiconSpec, scale: f32) -> Result<(Vec<Word>, WordNet)> {
-    let text = std::fs::read_to_string(&lm.path).map_err(|source| Error::io("read", &lm.path, source))?;
+    let text = crate::input::text(&lm.path)?;
     let symbols = match lexicon.unknown {
         Some(_) => Ngram::arpa_symbols_and_unknown(&text),
         None => Ngram::arpa_symbols(&text),

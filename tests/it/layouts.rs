@@ -409,6 +409,8 @@ fn aishell_1() {
     dir.write("data_aishell/transcript/aishell_transcript_v0.8.txt", &transcript);
     dir.wav("data_aishell/wav/train/S0150/without-a-line.wav", RATE_HZ, &[0.0]);
     assert_read(&dir.path("data_aishell/wav/train"), Layout::Aishell, &expected);
+    let listed = dir.senone("manifest data_aishell/wav/train").ok();
+    assert!(listed.stderr.contains("1 of 9 recordings"), "{}", listed.stderr);
     assert_read(&dir.path("data_aishell/wav/train/S0252"), Layout::Aishell, &expected[4..]);
     let words = "lexicon = \"resource_aishell/lexicon.txt\"\nfiller = \"sil\"\n";
     let graphs = mandarin(["graph-tone.toml", "graph-tone-align.toml"]);
@@ -445,7 +447,7 @@ fn a_folder_of_audio_and_pinyin() {
         dir.wav(&format!("{name}.wav"), RATE_HZ, &samples(&one.audio));
         dir.write(&format!("{name}.txt"), text);
     }
-    let manifest = Manifest { path: "m.tsv".into(), utterances: expected };
+    let manifest = Manifest { path: "m.tsv".into(), utterances: expected, notices: vec![] };
     dir.write("phones.tsv", manifest.to_tsv().unwrap());
     let graphs = mandarin(["graph.toml", "graph-align.toml"]);
     let score = ["--lexicon", "pinyin"].map(Path::new);
