@@ -93,12 +93,10 @@ impl<'a> KindTable<'a> {
 /// The key of `table`, or of a table in it, whose value is at byte `at`, and where the value is written.
 #[cfg(feature = "neural")]
 fn found(table: &DeTable, at: usize) -> Option<(String, std::ops::Range<usize>)> {
-    let (key, value) = table.iter().find(|(_, value)| value.span().contains(&at))?;
-    let within = match value.get_ref() {
+    table.iter().find_map(|(key, value)| match value.get_ref() {
         DeValue::Table(inner) => found(inner, at).map(|(path, value)| (format!("{}.{path}", key.get_ref()), value)),
-        _ => Some((key.get_ref().to_string(), value.span())),
-    };
-    within
+        _ => value.span().contains(&at).then(|| (key.get_ref().to_string(), value.span())),
+    })
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ pub struct KaldiArgs {
     /// The table of phones; _B, _I, _E, _S and stress are taken off, <eps> and #0 left out
     #[arg(long, value_name = "FILE")]
     phones: PathBuf,
-    /// lexicon.txt or lexiconp.txt
+    /// lexicon.txt or lexiconp.txt of data/local/dict, whose phones have no _B, _I, _E or _S
     #[arg(long, value_name = "FILE")]
     lexicon: Option<PathBuf>,
     /// The table of words, to check that the lexicon has them all

@@ -11,6 +11,7 @@ use senone::data::source::{self, Layout};
 use senone::data::{Manifest, Utterance};
 use senone::pinyin::{Marks, Syllable};
 
+use super::everything_goes::everything_goes;
 use super::util::{Dir, wav};
 
 const RATE_HZ: u32 = 16_000;
@@ -295,13 +296,9 @@ fn timit() {
     assert_read(&dir.path("TIMIT"), Layout::Timit, &expected);
     let phones: std::collections::BTreeSet<&String> =
         expected.iter().flat_map(|one| one.phones.iter().flatten()).collect();
-    let names = phones.iter().map(|phone| format!("{phone:?}")).collect::<Vec<_>>().join(", ");
-    let graph = |states: usize| {
-        format!(
-            "format = 1\n[classes]\nall = [{names}]\n[boundary]\nstart = \"*\"\nend = \"*\"\n[[allow]]\nfrom = \"*\"\nto = \"*\"\n\
-             [topology.default]\nstates = {states}\nmin_frames = {states}\nself_loop = 0.5\n"
-        )
-    };
+    let names: Vec<&str> = phones.iter().map(|phone| phone.as_str()).collect();
+    let graph =
+        |states: usize| everything_goes(&names, &format!("states = {states}\nmin_frames = {states}\nself_loop = 0.5"));
     let score = ["--silence", "", "--phones", "timit39"].map(Path::new);
     assert_trains(&dir, "TIMIT", ("", [graph(1), graph(3)]), &score);
     // Only one speaker, and the whole corpus.
