@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 ROWS = [
-    {"error", "matrix", "timing", "symbols", "mmap", "parallel", "pinyin", "random", "settings"},
+    {"error", "input", "matrix", "timing", "symbols", "mmap", "parallel", "pinyin", "random", "settings", "spelling"},
     {"audio", "graph", "alignment", "phones"},
     {"features", "emission", "formats", "metrics", "syllables"},
     {"dp"},
@@ -42,6 +42,7 @@ PLACES = {
     "memmap2": ["mmap"],
     "thiserror": ["error"],
     "toml": ["graph", "bundle", "settings"],
+    "unicode_normalization": ["spelling"],
     "serde_json": ["formats", "bundle", "cli"],
     "serde": None,
     "rayon": None,

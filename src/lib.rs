@@ -45,15 +45,17 @@
 //!
 //! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → [`search`], `decode`, `align` → [`formats`];
 //! for training [`data`] → [`learn`] → `train` → `bundle`; for text [`data`] → [`tagging`] → [`learn`]; [`metrics`] says how
-//! good the result is. Mandarin has its spelling in [`pinyin`] and its syllables in [`syllables`]. The modules without a link need candle and come with the Cargo feature `neural`, which is on by default.
+//! good the result is. Files are read by [`input`], words compared by [`spelling`]. Mandarin has its spelling in [`pinyin`] and its syllables in [`syllables`]. The modules without a link need candle and come with the Cargo feature `neural`, which is on by default.
 
 pub mod error;
+pub mod input;
 pub mod matrix;
 pub mod mmap;
 mod parallel;
 pub mod pinyin;
 pub mod random;
 mod settings;
+pub mod spelling;
 pub mod symbols;
 pub mod timing;
 

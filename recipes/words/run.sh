@@ -22,16 +22,7 @@ speech=("$SENONE_DATA"/{speechocean762,an4,librispeech-mini,kathleen}/train.tsv)
 development="fash ftmj mblw mdmc mjes mmaf mmtm mtxj"
 mkdir -p "$WORK"
 
-stage() {
-  [ "$1" -ge "$first" ] && [ "$1" -le "$last" ] || return 1
-  mark=$WORK/${2// /-}.done
-  if [ "$named" -eq 0 ] && [ -e "$mark" ]; then
-    printf '== stage %s: %s: done before\n' "$1" "$2"
-    return 1
-  fi
-  printf '== stage %s: %s\n' "$1" "$2"
-}
-finish() { touch "$mark"; }
+. "$root/recipes/stages.sh"
 senone() { "$SENONE" --threads "$THREADS" "$@"; }
 text() { awk -F'\t' -f "$recipe/text.awk" "$@"; }
 

@@ -180,7 +180,7 @@ impl Bundle {
     /// # Errors
     /// [`Error::Io`] and [`Error::TextFile`] for a file that cannot be read or is not over the graph's symbols.
     pub fn with_ngram(self, path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let text = crate::input::text(path)?;
         Ok(Self { ngram: Ngram::parse_arpa(path, &text, self.graph.symbols())?, ..self })
     }
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rayon::prelude::*;
 use senone::audio::{self, AudioChange, Clip, Line, Noise};
-use senone::data::{Manifest, Utterance, source};
+use senone::data::{Manifest, Utterance};
 use senone::random::Random;
 use senone::{Error, Result, formats};
 
-use super::{Outcome, say};
+use super::{Outcome, read_corpus, say};
 
 /// `senone augment`
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub struct AugmentArgs {
 /// Writes the copies; what cannot be read is named, and the rest is done.
 pub fn run(args: &AugmentArgs) -> Result<Outcome> {
     args.check()?;
-    let all = source::read(&args.corpus)?.utterances;
+    let all = read_corpus(&args.corpus)?.utterances;
     std::fs::create_dir_all(&args.output).map_err(|source| Error::io("create", &args.output, source))?;
     let copied: Vec<Result<Utterance>> = all.par_iter().enumerate().map(|(place, one)| args.copy(place, one)).collect();
     let (mut utterances, mut outcome) = (Vec::new(), Outcome::Complete);
@@ -59,7 +59,7 @@ pub fn run(args: &AugmentArgs) -> Result<Outcome> {
         }
     }
     let path = args.output.join("manifest.tsv");
-    Manifest { path: path.clone(), utterances }.write(&path)?;
+    Manifest { path: path.clone(), utterances, notices: Vec::new() }.write(&path)?;
     Ok(outcome)
 }
 

@@ -10,9 +10,10 @@ use senone::graph::draw::{self, Drawing};
 use senone::graph::kaldi::{self, KaldiFiles};
 use senone::graph::net::Net;
 use senone::graph::sample::{Choice, Sampler};
+use senone::graph::walk::Walk;
 use senone::graph::{GraphSpec, Units, check, openfst, stats};
 use senone::random::Random;
-use senone::{Error, Result, formats};
+use senone::{Result, formats};
 
 use super::{Outcome, print, say};
 
@@ -121,7 +122,7 @@ pub struct KaldiArgs {
     /// The table of phones; _B, _I, _E, _S and stress are taken off, <eps> and #0 left out
     #[arg(long, value_name = "FILE")]
     phones: PathBuf,
-    /// lexicon.txt or lexiconp.txt
+    /// lexicon.txt or lexiconp.txt of data/local/dict, whose phones have no _B, _I, _E or _S
     #[arg(long, value_name = "FILE")]
     lexicon: Option<PathBuf>,
     /// The table of words, to check that the lexicon has them all
@@ -167,7 +168,7 @@ fn net(spec: &GraphSpec) -> Result<Net> {
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))
+    senone::input::text(path)
 }
 
 fn check(graph: &GraphArgs) -> Result<Outcome> {
@@ -186,15 +187,15 @@ fn drawing(args: &DrawArgs) -> Result<Drawing> {
 
 fn accepts(graph: &GraphArgs, sequence: &[String]) -> Result<Outcome> {
     let spec = graph.untied()?;
-    let net = net(&spec)?;
+    let walk = Walk::new(&spec, &spec.compile()?);
     let names: Vec<&str> = sequence.iter().flat_map(|text| text.split_whitespace()).collect();
-    match accept::judge(&spec, &net, &names)? {
+    match accept::judge(&spec, &walk, &names)? {
         Verdict::Legal { score } => {
             let rounded = (f64::from(score) * 1e4).round() / 1e4;
             print(&format!("legal, weight {}\n", rounded + 0.0))
         }
         Verdict::Illegal { place, reason } => {
-            print(&format!("illegal at {} {place}: {reason}\n", net.unit().noun()))?;
+            print(&format!("illegal at {} {place}: {reason}\n", walk.unit().noun()))?;
             Ok(Outcome::Partial)
         }
     }
@@ -202,12 +203,13 @@ fn accepts(graph: &GraphArgs, sequence: &[String]) -> Result<Outcome> {
 
 fn random(args: &RandomArgs) -> Result<Outcome> {
     let spec = args.graph.untied()?;
-    let net = net(&spec)?;
+    let walk = Walk::new(&spec, &spec.compile()?);
     let choice = if args.uniform { Choice::Uniform } else { Choice::Weighted };
-    let sampler = Sampler::new(&net, choice, args.max_length)?;
+    let sampler = Sampler::new(&walk, choice, args.max_length)?;
     let mut random = Random::new(args.seed);
     for _ in 0..args.count {
-        let said: Vec<&str> = sampler.draw(&mut random).into_iter().map(|symbol| net.symbols().name(symbol)).collect();
+        let said = sampler.draw(&mut random)?;
+        let said: Vec<&str> = said.into_iter().map(|symbol| walk.symbols().name(symbol)).collect();
         print(&format!("{}\n", said.join(" ")))?;
     }
     Ok(Outcome::Complete)
@@ -215,9 +217,10 @@ fn random(args: &RandomArgs) -> Result<Outcome> {
 
 fn to_openfst(graph: &GraphArgs, symbols: Option<&Path>) -> Result<Outcome> {
     let net = net(&graph.untied()?)?;
+    let text = openfst::acceptor(&net)?;
     if let Some(path) = symbols {
         let table = openfst::symbol_table(net.symbols());
         formats::atomic::write(path, |file| file.write_all(table.as_bytes()))?;
     }
-    print(&openfst::acceptor(&net))
+    print(&text)
 }

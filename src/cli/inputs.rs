@@ -8,6 +8,8 @@ use senone::audio::{self, Audio, AudioOptions, Channel, Clip};
 use senone::data::source::{self, Layout};
 use senone::{Error, Result};
 
+use super::read_corpus;
+
 /// One recording to decode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
@@ -46,7 +48,7 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Input>> {
             let found = source::recordings(argument)?.into_iter();
             inputs.extend(found.map(|(utterance, path)| Input { utterance, audio: Clip::whole(path) }));
         } else if argument.is_dir() || is_manifest {
-            let listed = source::read(argument)?.utterances.into_iter();
+            let listed = read_corpus(argument)?.utterances.into_iter();
             inputs.extend(listed.map(|line| Input { utterance: line.name, audio: line.audio }));
         } else {
             inputs.push(from_file(argument));

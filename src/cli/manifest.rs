@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use senone::data::{Manifest, source};
+use senone::data::Manifest;
 use senone::{Error, Result};
+
+use super::read_corpus;
 
 /// `senone manifest`
 #[derive(Debug, Args)]
@@ -22,11 +24,15 @@ pub struct ManifestArgs {
 /// The table.
 ///
 /// # Errors
-/// Those of [`source::read`]; when a name is given twice, and when a speaker to keep is not in the corpora.
+/// Those of [`read_corpus`]; when a name is given twice, and when a speaker to keep is not in the corpora.
 pub fn run(args: &ManifestArgs) -> Result<String> {
-    let mut all = Manifest { path: args.corpora.first().cloned().unwrap_or_default(), utterances: Vec::new() };
+    let mut all = Manifest {
+        path: args.corpora.first().cloned().unwrap_or_default(),
+        utterances: Vec::new(),
+        notices: Vec::new(),
+    };
     for path in &args.corpora {
-        all.utterances.extend(source::read(path)?.utterances);
+        all.utterances.extend(read_corpus(path)?.utterances);
     }
     all.check_names()?;
     if let Some(file) = &args.speakers {
@@ -37,7 +43,7 @@ pub fn run(args: &ManifestArgs) -> Result<String> {
 
 /// Keeps the utterances of the speakers whom `file` names.
 fn keep(all: &mut Manifest, file: &Path) -> Result<()> {
-    let text = std::fs::read_to_string(file).map_err(|source| Error::io("read", file, source))?;
+    let text = senone::input::text(file)?;
     let wanted: BTreeSet<&str> = text.split_whitespace().collect();
     let there = all.speakers();
     if let Some(missing) = wanted.iter().find(|speaker| !there.contains(*speaker)) {

@@ -18,9 +18,11 @@ mod tune;
 mod validate;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use senone::data::{Manifest, source};
 use senone::{Error, Result};
 
 /// Phones with times from audio: a hybrid DNN-HMM speech decoder.
@@ -127,6 +129,13 @@ fn run(command: Command) -> Result<Outcome> {
 /// Says a line on standard error; nobody listening is no error.
 fn say(line: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The corpus at `path`; what it has to tell is said.
+fn read_corpus(path: &Path) -> Result<Manifest> {
+    let corpus = source::read(path)?;
+    corpus.notices.iter().for_each(|notice| say(format_args!("senone: {notice}")));
+    Ok(corpus)
 }
 
 /// Prints `text` to standard output.

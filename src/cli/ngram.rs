@@ -181,7 +181,7 @@ fn sentences(path: &Path, options: &TextArgs) -> Result<Sentences> {
 }
 
 fn text_of(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))
+    senone::input::text(path)
 }
 
 /// Reads ARPA files over all their symbols.

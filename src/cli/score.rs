@@ -4,22 +4,22 @@
 //! header with the column `utterance`, else a line per utterance, its name first (Kaldi's `text`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 #[cfg(feature = "neural")]
 use senone::bundle::{Bundle, Score};
 use senone::data::manifest::{Manifest, Utterance};
-use senone::data::source;
 use senone::formats::ctm;
-use senone::graph::lexicon::{Lexicon, without_stress};
+use senone::graph::lexicon::Lexicon;
 #[cfg(feature = "neural")]
 use senone::metrics::ScoreReport;
 use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, Unit, compare, score, words_of};
 use senone::phones::{PAUSES, PhoneMap, PhoneNames};
 use senone::pinyin::Tones;
 use senone::{Error, Result};
+
+use super::read_corpus;
 
 /// Print the phone error rate of decoded phones, or the word error rate of words, against a reference
 ///
@@ -153,11 +153,6 @@ fn options(
             _ => {}
         }
     }
-    if let Some(names) = &args.phones {
-        for (from, to) in PhoneMap::new(names, labels)?.into_pairs() {
-            fold.entry(from).or_insert(to);
-        }
-    }
     let default = match unit {
         Unit::Word => ScoreOptions::NO_WORDS.as_slice(),
         Unit::Phone => PAUSES.as_slice(),
@@ -167,10 +162,18 @@ fn options(
         None => default.iter().map(|&label| label.to_owned()).collect(),
     };
     let tones = lexicon.map_or(Tones::Kept, Lexicon::tones);
-    Ok(ScoreOptions { unit, tones, fold, silence, top_confusions: args.confusions, ..ScoreOptions::default() })
+    let top_confusions = args.confusions;
+    let mut options = ScoreOptions { unit, tones, fold, silence, top_confusions, ..ScoreOptions::default() };
+    if let Some(names) = &args.phones {
+        let labels: BTreeSet<&str> = labels.into_iter().map(|label| options.plain(label)).collect();
+        for (from, to) in PhoneMap::new(names, labels)?.into_pairs() {
+            options.fold.entry(from).or_insert(to);
+        }
+    }
+    Ok(options)
 }
 
-/// All labels of both sides, as they are when --phones applies: without stress.
+/// All labels of both sides.
 fn labels<'a>(references: &'a [Reference], hypotheses: impl Iterator<Item = &'a Hypotheses>) -> BTreeSet<&'a str> {
     let slots = references.iter().filter_map(|reference| match &reference.transcript {
         Transcript::Slots(slots) => Some(slots),
@@ -178,7 +181,7 @@ fn labels<'a>(references: &'a [Reference], hypotheses: impl Iterator<Item = &'a 
     });
     let said = slots.flatten().flatten().flatten();
     let heard = hypotheses.flat_map(|rows| rows.values().flatten());
-    said.chain(heard).map(|label| without_stress(label)).collect()
+    said.chain(heard).map(String::as_str).collect()
 }
 
 /// What the words of a manifest are.
@@ -209,7 +212,7 @@ fn layout(path: &Path) -> Result<Layout> {
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("ctm")) {
         return Ok(Layout::Ctm);
     }
-    let text = fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+    let text = senone::input::text(path)?;
     let text = text.trim_start_matches('\u{feff}').to_owned();
     let header = text.lines().next().unwrap_or("");
     let is_table = header.split('\t').any(|column| column.trim() == "utterance");
@@ -218,7 +221,7 @@ fn layout(path: &Path) -> Result<Layout> {
 
 fn read_references(path: &Path, spelling: Spelling<'_>) -> Result<Vec<Reference>> {
     let rows = match layout(path)? {
-        Layout::Table(_) | Layout::Corpus => return manifest_references(&source::read(path)?, spelling),
+        Layout::Table(_) | Layout::Corpus => return manifest_references(&read_corpus(path)?, spelling),
         Layout::Ctm => read_ctm(path)?,
         Layout::Lines(text) => read_lines(path, &text)?,
     };
@@ -333,6 +336,8 @@ fn text_error(path: &Path, line: usize, reason: String) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use clap::Parser;
     use tempfile::TempDir;
@@ -368,6 +373,8 @@ mod tests {
             ("twice.tsv", "utterance\taudio\tphones\nu_1\ta.wav\tDH QQ K\n"),
             ("words.txt", "u_1 the cat\n\nu2 cat\n"),
             ("twice.txt", "u_1 A\nu_1 B\n"),
+            ("pinyin.txt", "u_1 liǎng hao3\nu2 shi4 de\n"),
+            ("pinyin.hyp", "u_1 l iang4 h ao3\nu2 sh ix d e5\n"),
         ];
         for (name, text) in files {
             fs::write(folder.path().join(name), text).unwrap();
@@ -437,6 +444,8 @@ mod tests {
         assert!(first.contains("folded: AE to AE, T to D\n"), "{first}");
         let named = printed(&folder, "ref.txt ipa.txt --phones ipa --confusions 0").unwrap();
         assert!(named.starts_with("PER 0.00 %") && named.contains("AE to æ"), "{named}");
+        let toneless = printed(&folder, "pinyin.txt pinyin.hyp --lexicon pinyin --phones ipa --confusions 0").unwrap();
+        assert!(toneless.starts_with("PER 0.00 %") && toneless.contains("iang to iaŋ"), "{toneless}");
         let text = printed(&folder, "phones.tsv hyp.tsv --words-are-phones").unwrap();
         assert!(text.starts_with("PER 0.00 %"), "{text}");
         let text = printed(&folder, "ref.txt hyp.ctm --against hyp.tsv --confusions 0").unwrap();

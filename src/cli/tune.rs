@@ -6,7 +6,6 @@ use std::sync::Arc;
 use clap::Args;
 use senone::audio::{Audio, read_clips};
 use senone::bundle::Bundle;
-use senone::data::source;
 use senone::decode::posteriors;
 use senone::emission::LogPosteriors;
 use senone::graph::check;
@@ -14,7 +13,7 @@ use senone::graph::lexicon::Lexicon;
 use senone::train::{Development, Held, Transcriber, tune};
 use senone::{Error, Result};
 
-use super::{Outcome, say};
+use super::{Outcome, read_corpus, say};
 
 /// `senone tune`
 #[derive(Debug, Args)]
@@ -88,7 +87,7 @@ fn tuned(bundle: Bundle, set: &[Development], held: Held) -> Result<Bundle> {
 fn development(bundle: Bundle, corpus: &Path, lexicon: Option<&Lexicon>) -> Result<(Bundle, Vec<Development>)> {
     let mut transcriber = Transcriber::new(lexicon, "");
     let mut wanted = Vec::new();
-    for utterance in source::read(corpus)?.utterances {
+    for utterance in read_corpus(corpus)?.utterances {
         let before = unknown_words(&transcriber);
         match transcriber.words(&utterance) {
             Ok(words) if unknown_words(&transcriber) == before => wanted.push((utterance, words)),

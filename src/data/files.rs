@@ -80,6 +80,6 @@ pub(super) fn folder_name(path: &Path) -> String {
 /// # Errors
 /// [`Error::Io`] naming the file.
 pub(super) fn read_text(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+    let text = crate::input::text(path)?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

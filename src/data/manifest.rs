@@ -58,6 +58,8 @@ pub struct Manifest {
     pub path: PathBuf,
     /// The utterances; at least one when the manifest was read, perhaps none after a split.
     pub utterances: Vec<Utterance>,
+    /// What to tell of the corpus: what it has that is no utterance.
+    pub notices: Vec<String>,
 }
 
 /// What is taken out of training, to tune on.
@@ -84,7 +86,7 @@ impl Manifest {
     /// wrong number of fields, an empty `utterance` or `audio`, a name given twice, a number that is none or out of range, and
     /// when no utterance is listed.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let text = crate::input::text(path)?;
         Self::parse(path, &text)
     }
 
@@ -94,7 +96,7 @@ impl Manifest {
         let (header, line) = lines.next().unwrap_or(("", 1));
         let columns = Columns::parse(path, header, line)?;
         let utterances = lines.map(|(text, line)| columns.utterance(text, line)).collect::<Result<Vec<Utterance>>>()?;
-        let manifest = Self { path: path.to_owned(), utterances };
+        let manifest = Self { path: path.to_owned(), utterances, notices: vec![] };
         manifest.check_names()?;
         match manifest.utterances.is_empty() {
             true => Err(Place { path: path.to_owned(), line: 1 }.error("no utterance is listed")),
@@ -176,7 +178,7 @@ impl Manifest {
         let held_out: BTreeSet<&str> = all[..count].iter().copied().collect();
         let (development, training) =
             self.utterances.iter().cloned().partition(|utterance| held_out.contains(key(utterance)));
-        let with = |utterances| Manifest { path: self.path.clone(), utterances };
+        let with = |utterances| Manifest { path: self.path.clone(), utterances, notices: vec![] };
         Ok((with(training), with(development)))
     }
 }

@@ -103,7 +103,7 @@ fn at(Place { path, offset }: &Place) -> Result<Matrix> {
 /// file is broken, holds no vector, or priors that make no sense.
 pub fn read_priors(path: &Path) -> Result<Priors> {
     let wrong = |reason: String| Error::Config { path: path.to_owned(), reason };
-    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    let bytes = crate::input::bytes(path)?;
     let values = match bytes.first() {
         Some(0) => vector(&ark::matrix(&mut bytes.as_slice()).map_err(wrong)?).map_err(wrong)?,
         Some(_) if npy::is_begun_by(&bytes) => {

@@ -31,7 +31,7 @@ impl Sentences {
     /// # Errors
     /// [`Error::Io`] when it cannot be read as UTF-8; [`Error::TextFile`] when nothing is in it.
     pub fn read(path: &Path, options: SentenceOptions<'_>) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let text = crate::input::text(path)?;
         let found = Self::parse(&text, options);
         match found.sequences.is_empty() {
             true => Err(Error::TextFile { path: path.to_owned(), line: 1, reason: "no sentence is in it".into() }),

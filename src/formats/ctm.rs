@@ -2,7 +2,6 @@
 //! in seconds.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -61,7 +60,7 @@ pub fn one_field(text: &str) -> String {
 /// [`Error::Io`] when it cannot be read, [`Error::TextFile`] for a line that is not of five fields or more, whose times or
 /// confidence are no numbers from 0 on, or that gives an utterance a second channel.
 pub fn read(path: &Path) -> Result<TimedLabels> {
-    let text = fs::read_to_string(path).map_err(|cause| Error::io("read", path, cause))?;
+    let text = crate::input::text(path)?;
     parse(&text).map_err(|(line, reason)| Error::TextFile { path: path.to_owned(), line, reason })
 }
 

@@ -1,6 +1,5 @@
 //! Label files of HTK: one utterance each, `start end label` a line, times in units of 100 ns.
 
-use std::fs;
 use std::path::Path;
 
 use super::ctm::TimedLabel;
@@ -24,7 +23,7 @@ pub enum Labels {
 /// # Errors
 /// [`Error::Io`] when it cannot be read as UTF-8, [`Error::TextFile`] with the line where times are missing or go backwards.
 pub fn read(path: &Path) -> Result<Labels> {
-    let text = fs::read_to_string(path).map_err(|cause| Error::io("read", path, cause))?;
+    let text = crate::input::text(path)?;
     parse(&text).map_err(|(line, reason)| Error::TextFile { path: path.to_owned(), line, reason })
 }
 

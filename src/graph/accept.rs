@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::GraphSpec;
-use super::net::{Link, Net, Unit};
+use super::net::{Link, Unit};
+use super::walk::Walk;
+use crate::spelling::lower;
 use crate::symbols::SymbolId;
 use crate::{Error, Result};
 
@@ -27,65 +29,64 @@ pub enum Verdict {
 /// More names than a message lists.
 const MOST_NAMES: usize = 12;
 
-/// Judges the symbols or words `names` by `net`, which is the net of what `spec` compiles to.
+/// Judges the symbols or words `names` by `walk`, which goes through what `spec` compiles to.
 ///
 /// # Errors
-/// [`Error::Other`] when there is no name, or one that the net does not have.
-pub fn judge(spec: &GraphSpec, net: &Net, names: &[&str]) -> Result<Verdict> {
-    let noun = net.unit().noun();
+/// [`Error::Other`] when there is no name, or one that the graph does not have; as [`Walk::after`].
+pub fn judge(spec: &GraphSpec, walk: &Walk, names: &[&str]) -> Result<Verdict> {
+    let noun = walk.unit().noun();
     // Of words, the pair rules say nothing.
-    let rules = Some(spec).filter(|_| net.unit() == Unit::Symbol);
-    let known = |(place, name): (usize, &&str)| {
-        let unknown = || Error::Other(format!("`{name}`, at place {}, is not a {noun} of the graph", place + 1));
-        net.symbols().get(name).ok_or_else(unknown)
-    };
-    let symbols: Vec<SymbolId> = names.iter().enumerate().map(known).collect::<Result<_>>()?;
+    let rules = Some(spec).filter(|_| walk.unit() == Unit::Symbol);
+    let symbols = named(walk, names)?;
     if symbols.is_empty() {
         return Err(Error::Other(format!("the sequence is empty: expected at least one {noun}")));
     }
-    // live(1) = starts of y_1; live(t) = nodes of y_t that some node of live(t - 1) leads to, each with its best score.
-    let mut live: BTreeMap<usize, f32> = BTreeMap::new();
+    // live(1) = starts of y_1; live(t) = places of y_t that some place of live(t - 1) leads to, each with its best score.
+    let mut onward = walk.start()?;
     for (place, &symbol) in symbols.iter().enumerate() {
-        let offered = offered(net, &live, place);
-        live = entered(net, &offered, symbol);
+        let live = entered(walk, &onward.links, symbol);
         if live.is_empty() {
-            let reason = why_not(rules, net, &symbols[..=place], &offered);
+            let reason = why_not(rules, walk, &symbols[..=place], &onward.links);
             return Ok(Verdict::Illegal { place: place + 1, reason });
         }
+        onward = walk.after(&live)?;
     }
-    let ends = live.iter().filter_map(|(&node, score)| Some(score + net.nodes()[node].end?));
-    Ok(match ends.reduce(f32::max) {
+    Ok(match onward.end {
         Some(score) => Verdict::Legal { score },
         None => {
-            let reason = why_no_end(rules, net, &symbols, &offered(net, &live, symbols.len()));
+            let reason = why_no_end(rules, walk, &symbols, &onward.links);
             Verdict::Illegal { place: symbols.len() + 1, reason }
         }
     })
 }
 
-/// What may come next, after `place` symbols.
-fn offered(net: &Net, live: &BTreeMap<usize, f32>, place: usize) -> Vec<Link> {
-    if place == 0 {
-        return net.starts().to_vec();
-    }
-    let onward = |(&node, &score): (&usize, &f32)| {
-        net.links(node).iter().map(move |link| Link { to: link.to, score: link.score + score })
+/// The symbols or words that are called so; words in any case, their letters composed or not.
+fn named(walk: &Walk, names: &[&str]) -> Result<Vec<SymbolId>> {
+    let spelled: BTreeMap<String, SymbolId> = match walk.unit() {
+        Unit::Symbol => BTreeMap::new(),
+        Unit::Word => walk.symbols().ids().map(|word| (lower(walk.symbols().name(word)), word)).collect(),
     };
-    live.iter().flat_map(onward).collect()
+    let known = |(place, name): (usize, &&str)| {
+        let noun = walk.unit().noun();
+        let unknown = || Error::Other(format!("`{name}`, at place {}, is not a {noun} of the graph", place + 1));
+        walk.symbols().get(name).or_else(|| spelled.get(&lower(name)).copied()).ok_or_else(unknown)
+    };
+    names.iter().enumerate().map(known).collect()
 }
 
-fn entered(net: &Net, offered: &[Link], symbol: SymbolId) -> BTreeMap<usize, f32> {
-    let mut live = BTreeMap::new();
-    for link in offered.iter().filter(|link| net.nodes()[link.to].symbol == symbol) {
+/// The places of `symbol` among those `offered`, each with its best score.
+fn entered(walk: &Walk, offered: &[Link], symbol: SymbolId) -> Vec<Link> {
+    let mut live: BTreeMap<usize, f32> = BTreeMap::new();
+    for link in offered.iter().filter(|link| walk.symbol(link.to) == symbol) {
         let best = live.entry(link.to).or_insert(link.score);
         *best = best.max(link.score);
     }
-    live
+    live.into_iter().map(|(to, score)| Link { to, score }).collect()
 }
 
-fn why_not(rules: Option<&GraphSpec>, net: &Net, said: &[SymbolId], offered: &[Link]) -> String {
-    let name = |symbol: SymbolId| net.symbols().name(symbol);
-    let could = listed(net, offered);
+fn why_not(rules: Option<&GraphSpec>, walk: &Walk, said: &[SymbolId], offered: &[Link]) -> String {
+    let name = |symbol: SymbolId| walk.symbols().name(symbol);
+    let could = listed(walk, offered);
     match *said {
         [only] => format!("no sequence may begin with `{}`, only with {could}", name(only)),
         [.., from, to] if rules.is_some_and(|rules| rules.follows(from, to)) => format!(
@@ -100,21 +101,21 @@ fn why_not(rules: Option<&GraphSpec>, net: &Net, said: &[SymbolId], offered: &[L
     }
 }
 
-fn why_no_end(rules: Option<&GraphSpec>, net: &Net, said: &[SymbolId], offered: &[Link]) -> String {
+fn why_no_end(rules: Option<&GraphSpec>, walk: &Walk, said: &[SymbolId], offered: &[Link]) -> String {
     let last = said[said.len() - 1];
     let why = match rules.is_none_or(|rules| rules.ends().contains(&last)) {
         true => "the sequence may not end here".to_owned(),
-        false => format!("no sequence may end with `{}`", net.symbols().name(last)),
+        false => format!("no sequence may end with `{}`", walk.symbols().name(last)),
     };
-    format!("{why}: here may follow {}", listed(net, offered))
+    format!("{why}: here may follow {}", listed(walk, offered))
 }
 
 /// The symbols that `links` lead to, in file order, as far as a message has room.
-fn listed(net: &Net, links: &[Link]) -> String {
-    let mut symbols: Vec<SymbolId> = links.iter().map(|link| net.nodes()[link.to].symbol).collect();
+fn listed(walk: &Walk, links: &[Link]) -> String {
+    let mut symbols: Vec<SymbolId> = links.iter().map(|link| walk.symbol(link.to)).collect();
     symbols.sort_unstable();
     symbols.dedup();
-    let shown: Vec<&str> = symbols.iter().take(MOST_NAMES).map(|&symbol| net.symbols().name(symbol)).collect();
+    let shown: Vec<&str> = symbols.iter().take(MOST_NAMES).map(|&symbol| walk.symbols().name(symbol)).collect();
     match symbols.len() - shown.len() {
         _ if symbols.is_empty() => "nothing".into(),
         0 => shown.join(", "),
@@ -124,7 +125,8 @@ fn listed(net: &Net, links: &[Link]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::net::tests::{MIXED, sequences};
+    use super::super::net::Net;
+    use super::super::net::tests::{MIXED, SPOKEN, sequences, spoken};
     use super::super::{Arc, Boundary, GraphBuilder, State};
     use super::*;
     use crate::symbols::{PdfId, StateId, TransitionId};
@@ -133,7 +135,8 @@ mod tests {
     #[test]
     fn verdicts_are_those_of_enumeration() {
         let spec = GraphSpec::parse(MIXED).unwrap();
-        let net = Net::new(&spec, &spec.compile().unwrap());
+        let graph = spec.compile().unwrap();
+        let (net, walk) = (Net::new(&spec, &graph), Walk::new(&spec, &graph));
         let legal: BTreeMap<Vec<SymbolId>, f32> = sequences(&net, 5).into_iter().collect();
         let mut all: Vec<Vec<SymbolId>> = vec![vec![]];
         let mut judged = [0, 0];
@@ -141,7 +144,7 @@ mod tests {
             all = all.iter().flat_map(|s| spec.symbols().ids().map(move |t| [&s[..], &[t]].concat())).collect();
             for said in &all {
                 let names: Vec<&str> = said.iter().map(|&symbol| net.symbols().name(symbol)).collect();
-                let verdict = judge(&spec, &net, &names).unwrap();
+                let verdict = judge(&spec, &walk, &names).unwrap();
                 match legal.get(said) {
                     Some(&score) => assert_eq!(verdict, Verdict::Legal { score }),
                     None => assert!(matches!(verdict, Verdict::Illegal { .. }), "{names:?}"),
@@ -166,19 +169,19 @@ mod tests {
             builder.arc(StateId(from), Arc { to: StateId(2), transition, fixed });
         }
         builder.end(Boundary { state: StateId(2), transition, fixed: -0.5 });
-        let net = Net::new(&spec, &builder.build().unwrap());
-        assert_eq!(judge(&spec, &net, &["a", "b"]).unwrap(), Verdict::Legal { score: -1.5 });
+        let walk = Walk::new(&spec, &builder.build().unwrap());
+        assert_eq!(judge(&spec, &walk, &["a", "b"]).unwrap(), Verdict::Legal { score: -1.5 });
         let reason = "`a -> a` is an allowed pair, but not after what comes before it: here may follow b".into();
-        assert_eq!(judge(&spec, &net, &["a", "a"]).unwrap(), Verdict::Illegal { place: 2, reason });
+        assert_eq!(judge(&spec, &walk, &["a", "a"]).unwrap(), Verdict::Illegal { place: 2, reason });
         let reason = "no sequence may end with `a`: here may follow b".into();
-        assert_eq!(judge(&spec, &net, &["a"]).unwrap(), Verdict::Illegal { place: 2, reason });
+        assert_eq!(judge(&spec, &walk, &["a"]).unwrap(), Verdict::Illegal { place: 2, reason });
     }
 
     #[test]
     fn the_first_fault_is_named_with_its_place() {
         let spec = GraphSpec::parse(MIXED).unwrap();
-        let net = Net::new(&spec, &spec.compile().unwrap());
-        let told = |text: &str| match judge(&spec, &net, &text.split(' ').collect::<Vec<_>>()).unwrap() {
+        let walk = Walk::new(&spec, &spec.compile().unwrap());
+        let told = |text: &str| match judge(&spec, &walk, &text.split(' ').collect::<Vec<_>>()).unwrap() {
             Verdict::Illegal { place, reason } => format!("{place}: {reason}"),
             Verdict::Legal { score } => format!("legal {score}"),
         };
@@ -186,8 +189,20 @@ mod tests {
         assert_eq!(told("b c"), "1: no sequence may begin with `b`, only with a, c");
         assert_eq!(told("a b b c b"), "3: `b -> b` is not allowed: here may follow a, c");
         assert_eq!(told("c a"), "3: no sequence may end with `a`: here may follow a, b");
-        let error = judge(&spec, &net, &["a", "x"]).unwrap_err();
+        let error = judge(&spec, &walk, &["a", "x"]).unwrap_err();
         assert_eq!(error.to_string(), "`x`, at place 2, is not a symbol of the graph");
-        assert!(judge(&spec, &net, &[]).is_err());
+        assert!(judge(&spec, &walk, &[]).is_err());
+    }
+
+    #[test]
+    fn words_are_judged_in_any_spelling() {
+        let (folder, spec) = spoken(&SPOKEN.replace("abc", "d\u{e9}j\u{e0}"));
+        std::fs::write(folder.path().join("words.dict"), "ab a b\nde\u{301}ja\u{300} a b c\nc c\n").unwrap();
+        let walk = Walk::new(&spec, &spec.compile().unwrap());
+        for said in [["AB", "c"], ["d\u{e9}j\u{e0}", "c"], ["De\u{301}ja\u{300}", "C"]] {
+            assert!(matches!(judge(&spec, &walk, &said), Ok(Verdict::Legal { .. })), "{said:?}");
+        }
+        let reason = "`c -> ab` is not allowed: here may follow c".to_owned();
+        assert_eq!(judge(&spec, &walk, &["ab", "c", "ab"]).unwrap(), Verdict::Illegal { place: 3, reason });
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Graph;
+use super::file::AnyFile;
 use super::source::Source;
 use super::spec::GraphSpec;
 use crate::Result;
@@ -33,6 +34,28 @@ pub(super) fn sound(spec: &GraphSpec, source: &Source, places: Places) -> Result
     };
     fault(net.reached(), "is in no legal sequence: no start and no [[allow]] leads to it")?;
     fault(net.ending(), "is a dead end: no [[allow]] leads from it to an end")
+}
+
+impl GraphSpec {
+    /// Whether training can hold to all that the file says: transcripts bring their own words, and training its own n-gram.
+    ///
+    /// # Errors
+    /// [`Error::GraphFile`](crate::Error::GraphFile) at a `[lexicon]` or an `[lm]`.
+    pub fn check_trainable(&self) -> Result<()> {
+        let (lexicon, lm) = match AnyFile::read(&self.source)? {
+            AnyFile::Whole(file) => (file.lexicon, file.lm),
+            AnyFile::Extends(extension) => (extension.lexicon, extension.lm),
+        };
+        let words = "[lexicon], and a grammar or exclusive rules over its words, are for decoding: in training the settings name the \
+                     lexicon, and its transcripts the words; leave them out of this graph file";
+        let ngram = "[lm] is for decoding: training makes its own n-gram, which [ngram] of the settings describes; leave it out of \
+                     this graph file";
+        let found = [lexicon.map(|lexicon| (lexicon.file.at, words)), lm.map(|lm| (lm.file.at, ngram))];
+        match found.into_iter().flatten().next() {
+            Some((at, reason)) => Err(self.source.error(at, reason)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What `graph check` says about a graph file.
@@ -146,6 +169,7 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::toy::everything_goes;
 
     fn warnings(weights: [&str; 4]) -> Vec<String> {
         let rule = |(pair, weight): (&str, &str)| {
@@ -157,6 +181,32 @@ mod tests {
              self_loop = false\n"
         );
         report(&GraphSpec::parse(&text).unwrap()).unwrap().warnings
+    }
+
+    #[test]
+    fn what_training_would_not_hold_to_is_refused() {
+        let told = |tables: &str| {
+            let spec =
+                GraphSpec::parse(&(everything_goes(&["a", "b"], "states = 1\nself_loop = 0.5") + tables)).unwrap();
+            spec.check_trainable().map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            told("[grammar]\nrule = 'a b+'\n[[exclusive]]\na = 'a'\nb = 'b'\n"),
+            Ok(()),
+            "these are over symbols"
+        );
+        let lm = told("[lm]\nfile = 'a.arpa'\n").unwrap_err();
+        assert!(
+            lm.starts_with("graph.toml:") && lm.contains(": [lm] is for decoding: training makes its own n-gram"),
+            "{lm}"
+        );
+        for more in ["", "[grammar]\nrule = 'ab'\n", "[[exclusive]]\na = 'ab'\nb = 'b'\n", "[lm]\nfile = 'a.arpa'\n"] {
+            let words = told(&format!("[lexicon]\nfile = 'words.dict'\n{more}")).unwrap_err();
+            assert!(
+                words.contains("[lexicon], and a grammar or exclusive rules over its words, are for decoding"),
+                "{words}"
+            );
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl GraphSpec {
             (Some(lexicon), _) => self.compile_words(lexicon, scale),
             (None, None) => self.compile_with(None),
             (None, Some(lm)) => {
-                let text = std::fs::read_to_string(&lm.path).map_err(|source| Error::io("read", &lm.path, source))?;
+                let text = crate::input::text(&lm.path)?;
                 let ngram = Ngram::parse_arpa(&lm.path, &text, self.symbols())?;
                 self.compile_with(Some((&ngram, scale)))
             }

@@ -10,6 +10,7 @@ use super::lattice::{Lattice, Segment};
 use super::memory::Memory;
 use super::source::{Name, Source, Value};
 use super::spec::GraphSpec;
+use crate::spelling::lower;
 use crate::symbols::{SymbolId, WordId};
 use crate::{Error, Result};
 
@@ -60,7 +61,7 @@ impl Exclusive {
         }
         let [a, b] = &groups;
         let symbol = a.symbols.iter().find(|symbol| b.symbols.contains(symbol)).map(|&both| names.symbols.name(both));
-        let is_in_b = |word: &&Name| b.words.iter().any(|other| other.text == word.text);
+        let is_in_b = |word: &&Name| b.words.iter().any(|other| lower(&other.text) == lower(&word.text));
         let word = || a.words.iter().find(is_in_b).map(|word| word.text.as_str());
         match symbol.or_else(word) {
             Some(both) => {
@@ -74,15 +75,18 @@ impl Exclusive {
 
     /// The rule over a net whose words are `words`.
     pub fn over(&self, words: &[Word]) -> Seen {
+        let words: Vec<String> = words.iter().map(|word| lower(&word.text)).collect();
         Seen(self.groups.clone().map(|group| {
-            Members {
-                symbols: group.symbols,
-                words: (0..words.len())
-                    .filter(|&word| group.words.iter().any(|name| name.text == words[word].text))
-                    .map(WordId::from_index)
-                    .collect(),
-            }
+            let of_group = |&word: &usize| group.words.iter().any(|name| lower(&name.text) == words[word]);
+            let members = (0..words.len()).filter(of_group).map(WordId::from_index).collect();
+            Members { symbols: group.symbols, words: members }
         }))
+    }
+
+    /// The same rule in a file that takes it over at byte `at`: errors are placed there.
+    pub fn told_at(&mut self, at: usize) {
+        self.at = at;
+        self.groups.iter_mut().flat_map(|group| &mut group.words).for_each(|name| name.at = at);
     }
 }
 
@@ -138,7 +142,7 @@ impl GraphSpec {
         fault: impl Fn(&Exclusive) -> Error,
     ) -> Result<Lattice> {
         for rule in &self.exclusive {
-            let is_unknown = |name: &&Name| words.iter().all(|word| word.text != name.text);
+            let is_unknown = |name: &&Name| words.iter().all(|word| lower(&word.text) != lower(&name.text));
             if let Some(name) = rule.groups.iter().flat_map(|group| &group.words).find(is_unknown) {
                 let reason = format!("`{}` is no symbol, no class and no word of this graph", name.text);
                 return Err(self.source.error(name.at, reason));

@@ -29,8 +29,8 @@ pub(super) struct Extension {
     forbid: Vec<Rule>,
     exclusive: Vec<ExclusiveFile>,
     grammar: Option<GrammarFile>,
-    lm: Option<LmFile>,
-    lexicon: Option<LexiconFile>,
+    pub lm: Option<LmFile>,
+    pub lexicon: Option<LexiconFile>,
 }
 
 impl Extension {
@@ -69,12 +69,18 @@ impl Extension {
         spec.name = self.name;
         let large = self.lm.as_ref().map(|lm| &lm.file).or(self.lexicon.as_ref().map(|lexicon| &lexicon.file));
         spec.size_at = large.map_or(self.at, |file| file.at);
-        spec.lm = self.lm.map(|lm| LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale });
         if let Some(lexicon) = &self.lexicon {
             spec.lexicon = Some(lexicon_spec(&source, lexicon, &names)?);
         }
+        // What the model's n-gram weighs is said otherwise: by other words, or by a grammar over words.
+        if self.lexicon.is_some() || self.grammar.is_some() && spec.lexicon.is_some() {
+            spec.lm = None;
+        }
+        if let Some(lm) = &self.lm {
+            spec.lm = Some(LmSpec { path: beside(&source.path, &lm.file.text), scale: lm.scale });
+        }
         spec.source = source.clone();
-        spec.exclusive.iter_mut().for_each(|rule| rule.at = self.at);
+        spec.exclusive.iter_mut().for_each(|rule| rule.told_at(self.at));
         if let Some([start, end]) = &self.boundary {
             spec.starts = narrowed(&source, &names, (start, model.starts()), "begin")?;
             spec.ends = narrowed(&source, &names, (end, model.ends()), "end")?;
@@ -193,6 +199,35 @@ self_loop = 0.5
         );
         assert_eq!(said("p a1 a1"), Err("a1 -> a1 is not allowed by the grammar".into()));
         assert_eq!(spec.compile().unwrap().transitions(), GraphSpec::parse(MODEL).unwrap().transitions());
+    }
+
+    /// The model's `[lexicon]` and `[lm]` hold alike, until the file has its own.
+    #[test]
+    fn words_and_n_gram_of_the_model_hold_where_the_file_has_none() {
+        let model = |tables: &str| GraphSpec::parse_as(Path::new("m/graph.toml"), &format!("{MODEL}{tables}")).unwrap();
+        let [lexicon, lm] = ["[lexicon]\nfile = 'words.dict'\n", "[lm]\nfile = 'words.arpa'\nscale = 2.0\n"];
+        let grammar = "[grammar]\nrule = '(p vowel)+'\n";
+        let found = |tables: &str, text: &str| {
+            let source = Source::new(Path::new("own/g.toml"), &format!("format = 1\nextends = \"model\"\n{text}"));
+            let extension =
+                Extension::read(&source, &source.top(&super::super::file::TOP_KEYS).unwrap()).unwrap().unwrap();
+            let spec = extension.on(source.clone(), &model(tables)).unwrap();
+            let path = |path: &Path| path.display().to_string();
+            [spec.lexicon().map(|lexicon| path(&lexicon.path)), spec.lm().map(|lm| path(&lm.path))]
+                .map(Option::unwrap_or_default)
+        };
+        let both = format!("{lexicon}{lm}");
+        assert_eq!(found(&both, ""), ["m/words.dict", "m/words.arpa"]);
+        assert_eq!(found(lm, ""), ["", "m/words.arpa"]);
+        assert_eq!(found(lm, grammar), ["", "m/words.arpa"], "both weigh symbols");
+        assert_eq!(found(&both, lm), ["m/words.dict", "own/words.arpa"]);
+        assert_eq!(found(&both, lexicon), ["own/words.dict", ""], "the n-gram is of other words");
+        assert_eq!(
+            found(&both, "[grammar]\nrule = 'pa'\n"),
+            ["m/words.dict", ""],
+            "the grammar says what follows what"
+        );
+        assert_eq!(found("", &both), ["own/words.dict", "own/words.arpa"]);
     }
 
     #[test]

@@ -7,9 +7,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::lexicon::without_stress;
+use super::lexicon::Lexicon;
+use super::spec::GraphSpec;
 use super::written::{class_name, list, symbol};
+use super::{check, lexicon};
 use crate::settings::quoted;
+use crate::spelling::{lower, without_stress};
 use crate::{Error, Result};
 
 /// The files, and what is known of them.
@@ -35,22 +38,38 @@ const UNKNOWN: &str = "SPN";
 /// Words of `words.txt` that no lexicon has.
 const SPECIAL_WORDS: [&str; 4] = ["<eps>", "<s>", "</s>", "#0"];
 
-/// The text of a graph file. Files stand in it as `files` names them.
+/// The text of a graph file, which has been compiled, as `senone graph check` does. Files stand in it as `files` names them.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::TextFile`] with the line that has no name and number, a phone or word that its table lacks, or no
-/// phones; [`Error::Other`] when there is no phone or no pause that was named.
+/// [`Error::Io`]; [`Error::TextFile`] with the line that has no name and number, a phone or word that its table lacks, no phones, or
+/// what no graph file or dictionary may have; [`Error::Other`] when there is no phone or no pause that was named; [`Error::Config`]
+/// when no graph can be made of it all.
 pub fn graph_file(files: &KaldiFiles) -> Result<String> {
     let phones = phones(&files.phones)?;
     let pauses = pauses(files, &phones)?;
     if let Some(lexicon) = &files.lexicon {
         check_lexicon(lexicon, &phones, files.words.as_deref())?;
     }
-    Ok(written(files, &phones, &pauses))
+    let text = written(files, &phones, &pauses);
+    checked(files, &text)?;
+    Ok(text)
+}
+
+/// Whether the graph file `text` is one of which a graph can be made.
+fn checked(files: &KaldiFiles, text: &str) -> Result<()> {
+    let spec = GraphSpec::parse_as(Path::new("graph.toml"), text);
+    let report = spec.and_then(|spec| check::report(&spec));
+    report.map(|_| ()).map_err(|error| match error {
+        Error::GraphFile { reason, .. } => {
+            let path = files.lm.as_ref().or(files.lexicon.as_ref()).unwrap_or(&files.phones);
+            Error::Config { path: path.clone(), reason }
+        }
+        other => other,
+    })
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))
+    crate::input::text(path)
 }
 
 fn wrong(path: &Path, line: usize, reason: String) -> Error {
@@ -82,7 +101,11 @@ fn is_phone(name: &str) -> bool {
 fn phones(path: &Path) -> Result<Vec<String>> {
     let mut phones: Vec<String> = vec![];
     let mut known = BTreeSet::new();
-    for (_, name) in table(path)?.into_iter().filter(|(_, name)| is_phone(name)) {
+    for (line, name) in table(path)?.into_iter().filter(|(_, name)| is_phone(name)) {
+        if folded(&name) == "*" {
+            let reason = "a phone called * would stand for every phone in a graph file: give it another name, here and in the lexicon";
+            return Err(wrong(path, line, reason.into()));
+        }
         if known.insert(folded(&name).to_owned()) {
             phones.push(folded(&name).to_owned());
         }
@@ -106,40 +129,34 @@ fn pauses(files: &KaldiFiles, phones: &[String]) -> Result<Vec<String>> {
     Ok(phones.iter().filter(|phone| usual(phone)).cloned().collect())
 }
 
-/// Every phone of the lexicon is known, and every word of the table has a pronunciation.
+/// Every phone of the lexicon is known as the dictionary's reader has it, and every word of the table has a pronunciation.
 fn check_lexicon(path: &Path, phones: &[String], words: Option<&Path>) -> Result<()> {
     let known: BTreeSet<&str> = phones.iter().map(String::as_str).collect();
-    let text = read(path)?;
-    let mut pronounced = BTreeSet::new();
-    for (line, number) in
-        text.trim_start_matches('\u{feff}').lines().zip(1..).filter(|(line, _)| !line.trim().is_empty())
-    {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let said = match fields[1..] {
-            [p, ref said @ ..] if p.parse::<f32>().is_ok() && !known.contains(folded(p)) => said,
-            ref said => said,
-        };
-        if said.is_empty() {
-            return Err(wrong(path, number, format!("word {} has no phones", fields[0])));
-        }
-        if let Some(stranger) = said.iter().find(|phone| !known.contains(folded(phone))) {
-            return Err(wrong(
+    let dictionary = Lexicon::read(path)?;
+    if let Some((line, word, phone)) = dictionary.first_without(|phone| known.contains(phone)) {
+        return Err(match known.contains(folded(phone)) {
+            true => wrong(
                 path,
-                number,
-                format!("the phone {stranger} of {} is not in the table of phones", fields[0]),
-            ));
-        }
-        pronounced.insert(fields[0]);
+                line,
+                format!("the phone {phone} of {word} has its place in the word at its end: {PLACELESS}"),
+            ),
+            false if lexicon::is_number(phone) => dictionary.unknown_phone(line, phone, word),
+            false => wrong(path, line, format!("the phone {phone} of {word} is not in the table of phones")),
+        });
     }
     let Some(words) = words else { return Ok(()) };
+    let pronounced: BTreeSet<&str> = dictionary.words().collect();
     let special = |word: &str| SPECIAL_WORDS.contains(&word) || (word.len() > 1 && word.starts_with('#'));
-    match table(words)?.into_iter().find(|(_, word)| !special(word) && !pronounced.contains(word.as_str())) {
+    match table(words)?.into_iter().find(|(_, word)| !special(word) && !pronounced.contains(lower(word).as_str())) {
         Some((line, word)) => {
             Err(wrong(words, line, format!("word {word} is not in {}: add a pronunciation", path.display())))
         }
         None => Ok(()),
     }
 }
+
+/// What to do about `AA_B` in a lexicon.
+const PLACELESS: &str = "bring the lexicon of data/local/dict, which has phones without _B, _I, _E and _S";
 
 fn written(files: &KaldiFiles, phones: &[String], pauses: &[String]) -> String {
     let speech: Vec<&String> = phones.iter().filter(|phone| !pauses.contains(phone)).collect();
@@ -233,10 +250,10 @@ mod tests {
     #[test]
     fn lexicon_and_language_model_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        let lexicon = "at AH0 T\nat 0.5 AH1 T\n<UNK> SPN\n";
+        let lexicon = "at AH0 T\nAT AH1 T T\n<UNK> SPN\n";
+        let arpa = "\\data\\\nngram 1=4\n\\1-grams:\n-1 </s>\n-99 <s>\n-1 at\n-1 <UNK>\n\\end\\\n";
         let words = "<eps> 0\nat 1\n<UNK> 2\n#0 3\n<s> 4\n</s> 5\n";
-        let all =
-            [("phones.txt", PHONES), ("lexicon.txt", lexicon), ("words.txt", words), ("lm.arpa", "not read here")];
+        let all = [("phones.txt", PHONES), ("lexicon.txt", lexicon), ("words.txt", words), ("lm.arpa", arpa)];
         let text = graph_file(&files(folder.path(), &all)).unwrap();
         let path = |name: &str| quoted(&folder.path().join(name).display().to_string());
         let expected = format!(
@@ -262,11 +279,50 @@ mod tests {
         assert_eq!(refused(&[("phones.txt", "#0 1\n")]), "phones.txt: no phone: expected a name and a number a line");
         let stranger = refused(&[phones, ("lexicon.txt", "at AH T\nto T UW\n")]);
         assert_eq!(stranger, "lexicon.txt:2: the phone UW of to is not in the table of phones");
-        assert_eq!(refused(&[phones, ("lexicon.txt", "at\n")]), "lexicon.txt:1: word at has no phones");
+        assert_eq!(
+            refused(&[phones, ("lexicon.txt", "at\n")]),
+            "lexicon.txt:1: found 'at': expected its phones after it"
+        );
         let lacking = refused(&[phones, ("lexicon.txt", "at AH T\n"), ("words.txt", "at 1\nto 2\n")]);
         assert_eq!(lacking, "words.txt:2: word to is not in lexicon.txt: add a pronunciation");
+        let star = refused(&[("phones.txt", "SIL 1\n*_B 2\n")]);
+        assert!(star.starts_with("phones.txt:2: a phone called * would stand for every phone"), "{star}");
         let folder = tempfile::tempdir().unwrap();
         let named = KaldiFiles { pauses: vec!["sp".into()], ..files(folder.path(), &[phones]) };
         assert!(graph_file(&named).unwrap_err().to_string().starts_with("the pause sp is not a phone of "));
+    }
+
+    /// What the reader of the graph file or of its dictionary would refuse is refused before it is written.
+    #[test]
+    fn what_is_written_can_be_read() {
+        let refused = |lexicon: &str, lm: Option<&str>| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut named = vec![("phones.txt", PHONES), ("lexicon.txt", lexicon)];
+            named.extend(lm.map(|text| ("lm.arpa", text)));
+            let message = graph_file(&files(folder.path(), &named)).unwrap_err().to_string();
+            message.replace(&format!("{}/", folder.path().display()), "")
+        };
+        let placed = refused("at AH T\nto T_B AH_E\n", None);
+        assert_eq!(
+            placed,
+            format!("lexicon.txt:2: the phone T_B of to has its place in the word at its end: {PLACELESS}")
+        );
+        let whole = refused("at 1 AH T\n", None);
+        assert!(
+            whole.starts_with("lexicon.txt:1: '1' of 'at' is no symbol of the graph; if it is a probability: "),
+            "{whole}"
+        );
+        let mixed = refused("at AH T\nat 0.5 AH T T\n", None);
+        assert!(mixed.starts_with("lexicon.txt:2: '0.5' of 'at' is no symbol"), "{mixed}");
+        assert!(refused("\n;;; nothing\n", None).starts_with("lexicon.txt:1: no entry"));
+        let pauses = refused("sil SIL\n", None);
+        assert!(pauses.starts_with("lexicon.txt: no word of the dictionary is more than a pause"), "{pauses}");
+        let arpa = "\\data\\\nngram 1=3\n\\1-grams:\n-1 </s>\n-99 <s>\n-1 to\n\\end\\\n";
+        assert!(refused("at AH T\n", Some(&arpa.replace("=3", "=4"))).starts_with("lm.arpa:"));
+        let repeated = refused("at AH SIL SIL\n", None);
+        assert!(
+            repeated.starts_with("lexicon.txt:1: the graph does not allow SIL -> SIL, which is in 'at'"),
+            "{repeated}"
+        );
     }
 }

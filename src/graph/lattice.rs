@@ -66,6 +66,19 @@ impl Lattice {
         }
     }
 
+    /// Adds a gap between words: the pauses of `spec`, each once, in any legal sequence, entered from `before`.
+    pub fn gap(&mut self, spec: &GraphSpec, before: &[usize]) -> std::ops::Range<usize> {
+        let first = self.segments.len();
+        for &symbol in spec.optional() {
+            self.segment(Segment { symbol, place: Place::Last, word: None });
+        }
+        let gap = first..self.segments.len();
+        for to in gap.clone() {
+            before.iter().copied().chain(gap.clone()).for_each(|from| self.link_legal(spec, from, to));
+        }
+        gap
+    }
+
     /// Which segments a start leads to.
     pub fn reached(&self) -> Vec<bool> {
         let steps = self.links.iter().map(|link| (link.from, link.to));

@@ -10,16 +10,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::pinyin::Tones;
+use crate::spelling::{self, JOINERS, bare, is_of_word, lower, without_stress};
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
 
-/// Words with their pronunciations. Words are lower case; looking one up ignores case.
+/// Words with their pronunciations. Words are in [one spelling](lower); looking one up ignores case and how letters are composed.
 #[derive(Debug, Clone)]
 pub struct Lexicon {
     path: PathBuf,
     phones: SymbolTable,
     entries: BTreeMap<String, Vec<Pronunciation>>,
-    /// Known from the first entry on.
+    /// Known from the file's name or from the first entry on.
     columns: Option<Columns>,
     /// Whether words are pinyin, in any spelling, and are told apart by their tones.
     pinyin: Option<Tones>,
@@ -64,14 +65,14 @@ impl Lexicon {
         if let Some(tones) = pinyin::named(path) {
             return Ok(Self::pinyin(tones));
         }
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let text = crate::input::text(path)?;
         Self::parse(path, &text)
     }
 
     /// Reads the `text` of a dictionary; `path` is for messages.
     ///
-    /// A line is a word and its phones, with spaces or tabs between; or, if the first entry has a number with a point after its
-    /// word, a word, the probability of the pronunciation and its phones, as in Kaldi's `lexiconp.txt`. Further pronunciations
+    /// A line is a word and its phones, with spaces or tabs between; or, if the file is called `lexiconp.txt` as Kaldi's is, or the
+    /// first entry has a number with a point after its word, a word, the probability of the pronunciation and its phones. Further pronunciations
     /// are further lines, the word repeated as it is or as `word(2)`. `;;;` begins a comment line and ` # ` a comment after an
     /// entry. The stress digits of ARPABET vowels (`AH0`) are taken off, other digits (`ang4`) stay; pronunciations that are then
     /// equal are kept once, with the larger probability.
@@ -80,7 +81,8 @@ impl Lexicon {
     /// [`Error::TextFile`] when a line has no word or no phones, or when there is no entry at all.
     pub fn parse(path: &Path, text: &str) -> Result<Self> {
         let (phones, entries) = (SymbolTable::new(), BTreeMap::new());
-        let mut lexicon = Self { path: path.to_owned(), phones, entries, columns: None, pinyin: None };
+        let columns = path.file_name().filter(|name| *name == "lexiconp.txt").map(|_| Columns::Weighed);
+        let mut lexicon = Self { path: path.to_owned(), phones, entries, columns, pinyin: None };
         for (text, line) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
             lexicon.read_line(text, line)?;
         }
@@ -95,7 +97,7 @@ impl Lexicon {
         let Some(head) = fields.next().filter(|head| !head.starts_with(";;;") && *head != "#") else {
             return Ok(());
         };
-        let word = without_variant(head).to_lowercase();
+        let word = lower(without_variant(head));
         let mut fields = fields.take_while(|field| !field.starts_with('#')).peekable();
         let columns = *self.columns.get_or_insert_with(|| Columns::of(fields.peek().copied()));
         let weight = match columns {
@@ -120,7 +122,7 @@ impl Lexicon {
         let number = field.and_then(|field| field.parse::<f32>().ok()).filter(|p| *p > 0.0 && *p <= 1.0);
         number.map(f32::ln).ok_or_else(|| {
             let found = field.map_or_else(|| "nothing".to_owned(), |field| format!("'{field}'"));
-            let reason = "expected a probability above 0 and at most 1, as the first entry has one";
+            let reason = "expected a probability above 0 and at most 1, as Kaldi's lexiconp.txt has in each line";
             self.error(line, format!("found {found} after '{word}': {reason}"))
         })
     }
@@ -145,21 +147,33 @@ impl Lexicon {
     /// # Errors
     /// [`Error::TextFile`] with word and phone at the first line that has another phone.
     pub fn check_symbols(&self, symbols: &SymbolTable) -> Result<()> {
-        let missing: Vec<bool> = self.phones().iter().map(|phone| symbols.get(phone).is_none()).collect();
+        match self.first_without(|phone| symbols.get(phone).is_some()) {
+            None => Ok(()),
+            Some((line, word, phone)) => Err(self.unknown_phone(line, phone, word)),
+        }
+    }
+
+    /// The first line with a phone that is not known, its word and the phone.
+    pub(super) fn first_without(&self, is_known: impl Fn(&str) -> bool) -> Option<(usize, &str, &str)> {
+        let missing: Vec<bool> = self.phones().iter().map(|phone| !is_known(phone)).collect();
         let stranger =
             |pronunciation: &Pronunciation| pronunciation.phones.iter().copied().find(|phone| missing[phone.index()]);
         let all =
             self.entries.iter().flat_map(|(word, all)| all.iter().map(move |pronunciation| (word, pronunciation)));
         let bad = all.filter_map(|(word, pronunciation)| Some((pronunciation.line, word, stranger(pronunciation)?)));
-        match bad.min_by_key(|(line, ..)| *line) {
-            None => Ok(()),
-            Some((line, word, phone)) => Err(self.unknown_phone(line, self.phones.name(phone), word)),
-        }
+        let first = bad.min_by_key(|(line, ..)| *line);
+        first.map(|(line, word, phone)| (line, word.as_str(), self.phones.name(phone)))
     }
 
-    /// The error of a `phone` that the graph lacks.
+    /// The error of a `phone` that the graph lacks; a number is rather a probability that is not right.
     pub(super) fn unknown_phone(&self, line: usize, phone: &str, word: &str) -> Error {
-        self.error(line, format!("the phone '{phone}' of '{word}' is not a symbol of the graph: add it there"))
+        self.error(line, match is_number(phone) {
+            false => format!("the phone '{phone}' of '{word}' is not a symbol of the graph: add it there"),
+            true => format!(
+                "'{phone}' of '{word}' is no symbol of the graph; if it is a probability: expected one above 0 and at most 1, \
+                 written with a point in the first entry (1.0)"
+            ),
+        })
     }
 
     /// The pronunciations of `word`, different from each other, in the dictionary's order; `None` when the word is unknown.
@@ -173,7 +187,7 @@ impl Lexicon {
 
     /// As [`Lexicon::pronunciations`], with weights and lines.
     pub fn said(&self, word: &str) -> Option<Vec<Said>> {
-        let word = word.to_lowercase();
+        let word = lower(word);
         self.listed(&word).or_else(|| match self.pinyin {
             Some(tones) => {
                 pinyin::pronunciation(&word, tones).map(|phones| vec![Said { phones, weight: 0.0, line: 1 }])
@@ -231,15 +245,14 @@ impl Lexicon {
         if let Some(tones) = self.pinyin {
             return pinyin::words_of(text, tones);
         }
-        let text: String = text.to_lowercase().chars().map(plain).collect();
         let mut words = vec![];
-        text.split_whitespace().for_each(|token| self.split(token, &mut words));
+        spelling::plain(text).split_whitespace().for_each(|token| self.split(token, &mut words));
         words
     }
 
     /// Appends the words of `token`: itself if it is one, else those of its parts.
     fn split(&self, token: &str, words: &mut Vec<String>) {
-        let bare = token.trim_matches(|c: char| !c.is_alphanumeric());
+        let bare = bare(token);
         if bare.is_empty() {
             return;
         }
@@ -248,7 +261,7 @@ impl Lexicon {
             return;
         }
         let numeral = bare.contains(|c: char| c.is_numeric());
-        let outside = |c: char| !(c.is_alphanumeric() || "'-.".contains(c));
+        let outside = |c: char| !(is_of_word(c) || JOINERS.contains(&c) || "'-.".contains(c));
         for separator in [&outside as &dyn Fn(char) -> bool, &|c| c == '-'] {
             if !numeral && bare.contains(separator) {
                 return bare.split(separator).for_each(|part| self.split(part, words));
@@ -260,7 +273,7 @@ impl Lexicon {
     /// `token` without the punctuation around it that a known word does not have. A period at the end is more likely that of the
     /// sentence than that of an abbreviation, so a form without it is preferred; an apostrophe is rather one of the word.
     fn known_form<'a>(&self, token: &'a str) -> Option<&'a str> {
-        let outer = |keep: &'static str| move |c: char| !(c.is_alphanumeric() || keep.contains(c));
+        let outer = |keep: &'static str| move |c: char| !(is_of_word(c) || keep.contains(c));
         let quoted = token.trim_matches(outer("'"));
         let first = quoted.trim_end_matches('\'');
         let forms = [
@@ -275,21 +288,19 @@ impl Lexicon {
 }
 
 impl Columns {
-    /// By what stands after the word of the first entry.
+    /// By what stands after the word of the first entry: digits with a point among them are meant as a number.
     fn of(field: Option<&str>) -> Self {
-        let is_number = field.is_some_and(|field| field.contains('.') && field.parse::<f32>().is_ok());
-        if is_number { Self::Weighed } else { Self::Plain }
+        let of_numbers = |c: char| c.is_ascii_digit() || ".,+-eE".contains(c);
+        let is_number = |field: &str| {
+            field.contains('.') && field.contains(|c: char| c.is_ascii_digit()) && field.chars().all(of_numbers)
+        };
+        if field.is_some_and(is_number) { Self::Weighed } else { Self::Plain }
     }
 }
 
-/// Letters and punctuation in their plain form: one kind of apostrophe, one of hyphen; a dash is a space.
-pub(crate) fn plain(c: char) -> char {
-    match c {
-        '\u{2018}' | '\u{2019}' | '\u{02bc}' | '\u{ff07}' | '`' | '\u{b4}' => '\'',
-        '\u{2010}' | '\u{2011}' => '-',
-        '\u{2012}'..='\u{2015}' => ' ',
-        _ => c,
-    }
+/// Whether `field` is a number, also with a comma for the point.
+pub(super) fn is_number(field: &str) -> bool {
+    field.replace(',', ".").parse::<f32>().is_ok_and(f32::is_finite)
 }
 
 /// What `word` may be the possessive or plural of, the likeliest first.
@@ -313,16 +324,6 @@ fn without_variant(head: &str) -> &str {
         Some((word, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => word,
         _ => head,
     }
-}
-
-/// `AH0` becomes `AH`; what is no upper-case ARPABET vowel with 0, 1 or 2 stays (`er2` is a syllable of pinyin).
-pub fn without_stress(phone: &str) -> &str {
-    const VOWELS: [&str; 19] = [
-        "AA", "AE", "AH", "AO", "AW", "AX", "AXR", "AY", "EH", "ER", "EY", "IH", "IX", "IY", "OW", "OY", "UH", "UW",
-        "UX",
-    ];
-    let stem = phone.strip_suffix(['0', '1', '2']).unwrap_or(phone);
-    if VOWELS.contains(&stem) { stem } else { phone }
 }
 
 #[cfg(test)]
@@ -356,13 +357,6 @@ mod tests {
         assert_eq!(lexicon.phones()[..4], ["AH", "EY", "HH", "L"]);
         let tones = parse("安 aa an1\n").unwrap();
         assert_eq!(tones.pronunciations("安").unwrap(), [["aa", "an1"]], "a tone is no stress");
-    }
-
-    #[test]
-    fn only_arpabet_stress_is_stripped() {
-        let kept = ["er2", "AO3", "B1", "AN1", "a1", "1", "AH", "AH01"];
-        assert_eq!(kept.map(without_stress), kept);
-        assert_eq!(["AH0", "ER1", "AXR2"].map(without_stress), ["AH", "ER", "AXR"]);
     }
 
     #[test]
@@ -417,6 +411,20 @@ mod tests {
     }
 
     #[test]
+    fn marks_belong_to_words_however_letters_are_composed() {
+        let lexicon = parse("cafe\u{301} k a f e\nÉté e t e\nहिन्दी h i n d i\nไม่ m a j\n").unwrap();
+        for (text, words) in [
+            ("Caf\u{e9}, CAFE\u{301}-e\u{301}t\u{e9}!", "caf\u{e9} caf\u{e9} \u{e9}t\u{e9}"),
+            ("हिन्दी। (ไม่) ที่", "हिन्दी ไม่ ที่"),
+        ] {
+            assert_eq!(lexicon.words_of(text).join(" "), words, "{text}");
+        }
+        for word in ["CAF\u{c9}", "cafe\u{301}", "e\u{301}te\u{301}", "हिन्दी", "ไม่"] {
+            assert!(lexicon.knows(word), "{word}");
+        }
+    }
+
+    #[test]
     fn errors_name_the_line() {
         let cases = [
             ("a AH0\nb\n", "words.dict:2: found 'b': expected its phones after it"),
@@ -450,6 +458,31 @@ mod tests {
                 format!("words.dict:2: found {found} after 'b': expected a probability above 0 and at most 1");
             assert!(error.starts_with(&expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_bad_first_probability_is_no_phone() {
+        let first = parse("a 0.5.1 AH\n").unwrap_err().to_string();
+        assert!(first.starts_with("words.dict:1: found '0.5.1' after 'a': expected a probability above 0"), "{first}");
+        for bad in ["0,5", "1e", "half"] {
+            let text = format!("a {bad} AH\nb 0.5 B\n");
+            let named = Lexicon::parse(Path::new("dict/lexiconp.txt"), &text).unwrap_err().to_string();
+            assert!(
+                named.starts_with(&format!("dict/lexiconp.txt:1: found '{bad}' after 'a': expected a prob")),
+                "{named}"
+            );
+        }
+        let whole = Lexicon::parse(Path::new("dict/lexiconp.txt"), "a 1 AH\n").unwrap();
+        assert_eq!(whole.said("a").unwrap()[0], Said { phones: vec!["AH".into()], weight: 0.0, line: 1 });
+        for bad in ["1", "0,5"] {
+            let lexicon = parse(&format!("a {bad} AH\n")).unwrap();
+            let told = lexicon.check_symbols(&["AH"].into_iter().collect()).unwrap_err().to_string();
+            assert!(
+                told.starts_with(&format!("words.dict:1: '{bad}' of 'a' is no symbol of the graph; if it is a prob")),
+                "{told}"
+            );
+        }
+        assert!(parse("a . AH\nb x.1 AH\n").is_ok(), "phones with points");
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod transcript;
 mod transitions;
 pub mod tree;
 mod vocabulary;
+pub mod walk;
 mod words;
 mod written;
 

@@ -105,39 +105,35 @@ impl Net {
         let ends: Vec<usize> = (0..self.nodes.len()).filter(|&node| self.nodes[node].word.is_some()).collect();
         let place: BTreeMap<usize, usize> = ends.iter().enumerate().map(|(place, &node)| (node, place)).collect();
         let mut symbols = SymbolTable::new();
-        let (mut nodes, mut steps, mut left) = (vec![], vec![], MOST_STEPS);
+        let (mut nodes, mut steps, mut best) = (vec![], vec![], Best::new(self.nodes.len()));
         for (from, &node) in ends.iter().enumerate() {
-            let (onward, end) = self.as_far_as_words(self.links(node), &mut left)?;
+            let (onward, end) = self.as_far_as_words(self.links(node), &mut best)?;
             let own = self.nodes[node];
             let text = own.word.map_or("", |word| &graph.words()[word.index()].text);
             let end = [own.end, end].into_iter().flatten().reduce(f32::max);
             nodes.push(Node { symbol: symbols.intern(text), end, ..own });
             steps.extend(onward.iter().map(|link| (from, Link { to: place[&link.to], ..*link })));
         }
-        let (starts, _) = self.as_far_as_words(&self.starts, &mut left)?;
+        let (starts, _) = self.as_far_as_words(&self.starts, &mut best)?;
         let starts = starts.iter().map(|link| Link { to: place[&link.to], ..*link }).collect();
         Ok(Self::laid_out((Unit::Word, Shared::new(symbols)), nodes, (starts, steps)))
     }
 
     /// The nodes in which the next word ends after `links`, each with its best score, and the best score of ending before one does.
-    fn as_far_as_words(&self, links: &[Link], left: &mut usize) -> Result<(Vec<Link>, Option<f32>)> {
-        let (mut best, mut end): (BTreeMap<usize, f32>, Option<f32>) = (BTreeMap::new(), None);
+    ///
+    /// # Errors
+    /// [`Error::Other`] when `best` has counted too many steps.
+    pub(super) fn as_far_as_words(&self, links: &[Link], best: &mut Best) -> Result<(Vec<Link>, Option<f32>)> {
+        let mut end: Option<f32> = None;
         let mut open = links.to_vec();
         while let Some(Link { to, score }) = open.pop() {
-            let steps = left.checked_sub(1);
-            *left = steps
-                .ok_or_else(|| Error::Other("too many words may follow each other: use a smaller graph".into()))?;
-            if best.get(&to).is_some_and(|&known| known >= score) {
-                continue;
-            }
-            best.insert(to, score);
-            if self.nodes[to].word.is_none() {
+            if best.is_improved(to, score)? && self.nodes[to].word.is_none() {
                 end = [end, self.nodes[to].end.map(|end| end + score)].into_iter().flatten().reduce(f32::max);
                 open.extend(self.links(to).iter().map(|link| Link { to: link.to, score: score + link.score }));
             }
         }
-        let words = best.into_iter().filter(|(node, _)| self.nodes[*node].word.is_some());
-        Ok((words.map(|(to, score)| Link { to, score }).collect(), end))
+        let words = best.take().into_iter().filter(|link| self.nodes[link.to].word.is_some());
+        Ok((words.collect(), end))
     }
 
     /// A net of `nodes` with their links, which come by ascending source.
@@ -188,23 +184,67 @@ impl Net {
         self.links.len()
     }
 
-    /// For each node how many more symbols a sequence needs there before it may end.
-    pub fn symbols_to_end(&self) -> Vec<usize> {
+    /// For each node how many more symbols, or words of a net of symbols, a sequence needs there before it may end.
+    pub(super) fn steps_to_end(&self, unit: Unit) -> Vec<usize> {
+        let counts = |node: usize| unit == Unit::Symbol || self.nodes[node].word.is_some();
         let mut sources: Vec<Vec<usize>> = vec![vec![]; self.nodes.len()];
         for from in 0..self.nodes.len() {
             self.links(from).iter().for_each(|link| sources[link.to].push(from));
         }
         let mut missing = vec![usize::MAX; self.nodes.len()];
         let mut front: Vec<usize> = (0..self.nodes.len()).filter(|&node| self.nodes[node].end.is_some()).collect();
-        for symbols in 0.. {
-            front.retain(|&node| missing[node] == usize::MAX);
-            if front.is_empty() {
+        for steps in 0.. {
+            let mut next = vec![];
+            while let Some(node) = front.pop() {
+                if missing[node] == usize::MAX {
+                    missing[node] = steps;
+                    if counts(node) { &mut next } else { &mut front }.extend(&sources[node]);
+                }
+            }
+            if next.is_empty() {
                 break;
             }
-            front.iter().for_each(|&node| missing[node] = symbols);
-            front = front.iter().flat_map(|&node| &sources[node]).copied().collect();
+            front = next;
         }
         missing
+    }
+}
+
+/// The best score of each node, as far as steps have led.
+#[derive(Debug)]
+pub(super) struct Best {
+    scores: Vec<f32>,
+    reached: Vec<usize>,
+    /// Steps that may still be made.
+    left: usize,
+}
+
+impl Best {
+    /// Of so many `nodes` none is reached.
+    pub fn new(nodes: usize) -> Self {
+        Self { scores: vec![f32::NEG_INFINITY; nodes], reached: vec![], left: MOST_STEPS }
+    }
+
+    /// Whether a step to `node` is better than those before.
+    fn is_improved(&mut self, node: usize, score: f32) -> Result<bool> {
+        let too_many = || Error::Other("too many words may follow each other: use a smaller graph".into());
+        self.left = self.left.checked_sub(1).ok_or_else(too_many)?;
+        let known = self.scores[node];
+        self.scores[node] = known.max(score);
+        if known == f32::NEG_INFINITY {
+            self.reached.push(node);
+        }
+        Ok(score > known)
+    }
+
+    /// The nodes that were reached, ascending; from now on none is.
+    fn take(&mut self) -> Vec<Link> {
+        let mut reached = std::mem::take(&mut self.reached);
+        reached.sort_unstable();
+        reached
+            .into_iter()
+            .map(|to| Link { to, score: std::mem::replace(&mut self.scores[to], f32::NEG_INFINITY) })
+            .collect()
     }
 }
 
@@ -292,20 +332,25 @@ pub(super) mod tests {
         let (found, expected) = (sequences(&net, 6), by_rules(&spec, 6));
         assert!(found.len() > 40);
         assert_eq!(found, expected);
-        assert_eq!(net.symbols_to_end(), [1, 0, 0]);
+        assert_eq!(net.steps_to_end(Unit::Symbol), [1, 0, 0]);
     }
 
-    /// Prefixes in common, two pronunciations, and a pause between words.
+    /// A language of four words; prefixes in common, two pronunciations, and a pause between words.
+    pub const SPOKEN: &str = "format = 1\noptional = 'sil'\n[classes]\nall = ['a', 'b', 'c', 'sil']\n[boundary]\nstart = '*'\nend = '*'\n\
+        [[allow]]\nfrom = '*'\nto = '*'\n[[forbid]]\nfrom = 'sil'\nto = 'sil'\n[topology.default]\nstates = 1\nself_loop = 0.5\n\
+        [lexicon]\nfile = 'words.dict'\npause = -1.0\n[grammar]\nrule = \"(/0.5/ ab | /0.25/ abc) c*\"\n";
+
+    /// The graph file `text` beside a dictionary.
+    pub fn spoken(text: &str) -> (tempfile::TempDir, GraphSpec) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("words.dict"), "ab a b\nab(2) a c\nabc a b c\nc c\n").unwrap();
+        let spec = GraphSpec::parse_as(&folder.path().join("graph.toml"), text).unwrap();
+        (folder, spec)
+    }
+
     #[test]
     fn a_graph_of_words_has_a_net_of_words() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-        write("words.dict", "ab a b\nab(2) a c\nabc a b c\nc c\n");
-        let classes = "format = 1\noptional = 'sil'\n[classes]\nall = ['a', 'b', 'c', 'sil']\n[boundary]\nstart = '*'\nend = '*'\n";
-        let rest = "[[allow]]\nfrom = '*'\nto = '*'\n[[forbid]]\nfrom = 'sil'\nto = 'sil'\n[topology.default]\nstates = 1\nself_loop = 0.5\n\
-            [lexicon]\nfile = 'words.dict'\npause = -1.0\n[grammar]\nrule = \"(/0.5/ ab | /0.25/ abc) c*\"\n";
-        write("graph.toml", &(classes.to_owned() + rest));
-        let spec = GraphSpec::read(&folder.path().join("graph.toml")).unwrap();
+        let (_folder, spec) = spoken(SPOKEN);
         let net = Net::of(&spec, &spec.compile().unwrap()).unwrap();
         assert_eq!((net.unit(), net.symbols().names()), (Unit::Word, &["ab", "abc", "c"].map(str::to_owned)[..]));
         let mut found: BTreeMap<Vec<&str>, f32> = BTreeMap::new();

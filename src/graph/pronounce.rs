@@ -137,7 +137,7 @@ impl Laid<'_> {
             self.node(word);
             self.pauses.push(self.net.segments.len());
             let ends: Vec<usize> = self.ends(node).collect();
-            self.gap(&ends);
+            self.net.gap(self.spec, &ends);
             let size = self.net.segments.len() + self.net.links.len();
             if size > MOST_ARCS {
                 return Err(too_large(size));
@@ -157,19 +157,6 @@ impl Laid<'_> {
                 net.links.push(Link { from: first + before, to, fixed });
             }
         }
-    }
-
-    /// The pauses, each once, in any legal sequence, entered from `before`.
-    fn gap(&mut self, before: &[usize]) -> std::ops::Range<usize> {
-        let first = self.net.segments.len();
-        for &symbol in self.spec.optional() {
-            self.net.segment(Segment { symbol, place: Place::Last, word: None });
-        }
-        let gap = first..self.net.segments.len();
-        for to in gap.clone() {
-            before.iter().copied().chain(gap.clone()).for_each(|from| self.net.link_legal(self.spec, from, to));
-        }
-        gap
     }
 
     /// One prefix tree over `nodes`: the segments by which it is entered.
@@ -285,7 +272,7 @@ impl Laid<'_> {
             lasts.extend(self.ends(node).chain(self.pauses(node)).map(|segment| (segment, fixed)));
         }
         let firsts = best_of(firsts);
-        let opening = self.gap(&[]);
+        let opening = self.net.gap(self.spec, &[]);
         for &(to, fixed) in &firsts {
             let from = opening.clone().filter(|&pause| self.follows(pause, to));
             let links: Vec<Link> = from.map(|from| Link { from, to, fixed }).collect();

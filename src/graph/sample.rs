@@ -4,7 +4,8 @@
 //! `exp(score)`, or each alike; what would not let the sequence end within the greatest length is not offered. An n-gram or a
 //! grammar with probabilities is thereby drawn from as it stands.
 
-use super::net::Net;
+use super::net::Link;
+use super::walk::Walk;
 use crate::random::Random;
 use crate::symbols::SymbolId;
 use crate::{Error, Result};
@@ -18,52 +19,52 @@ pub enum Choice {
     Uniform,
 }
 
-/// Draws legal sequences of a net.
+/// Draws legal sequences of a graph.
 #[derive(Debug)]
 pub struct Sampler<'a> {
-    net: &'a Net,
+    walk: &'a Walk,
     choice: Choice,
     max_length: usize,
-    symbols_to_end: Vec<usize>,
+    to_end: Vec<usize>,
 }
 
 impl<'a> Sampler<'a> {
-    /// A sampler of sequences of at most `max_length` symbols.
+    /// A sampler of sequences of at most `max_length` symbols, or words where `walk` goes over these.
     ///
     /// # Errors
-    /// [`Error::Other`] when no sequence is so short.
-    pub fn new(net: &'a Net, choice: Choice, max_length: usize) -> Result<Self> {
-        let symbols_to_end = net.symbols_to_end();
-        let shortest = net.starts().iter().map(|start| symbols_to_end[start.to].saturating_add(1)).min();
+    /// [`Error::Other`] when no sequence is so short; as [`Walk::after`].
+    pub fn new(walk: &'a Walk, choice: Choice, max_length: usize) -> Result<Self> {
+        let to_end = walk.to_end();
+        let shortest = walk.start()?.links.iter().map(|start| to_end[start.to].saturating_add(1)).min();
         match shortest {
-            Some(shortest) if shortest <= max_length => Ok(Self { net, choice, max_length, symbols_to_end }),
+            Some(shortest) if shortest <= max_length => Ok(Self { walk, choice, max_length, to_end }),
             shortest => {
                 let shortest = shortest.unwrap_or(0);
-                let reason =
-                    format!("no legal sequence has {max_length} symbols or fewer: the shortest has {shortest}");
+                let reason = format!(
+                    "no legal sequence has {max_length} {}s or fewer: the shortest has {shortest}",
+                    walk.unit().noun()
+                );
                 Err(Error::Other(reason))
             }
         }
     }
 
     /// The next sequence that `random` gives.
-    pub fn draw(&self, random: &mut Random) -> Vec<SymbolId> {
+    ///
+    /// # Errors
+    /// As [`Walk::after`].
+    pub fn draw(&self, random: &mut Random) -> Result<Vec<SymbolId>> {
         let mut said: Vec<SymbolId> = vec![];
-        let mut at = None;
+        let mut onward = self.walk.start()?;
+        onward.end = None;
         loop {
-            let (links, end) = match at {
-                None => (self.net.starts(), None),
-                Some(node) => (self.net.links(node), self.net.nodes()[node].end),
-            };
             let left = self.max_length - said.len();
-            let fits = |to: usize| self.symbols_to_end[to] < left;
-            let onward = links.iter().filter(|link| fits(link.to)).map(|link| (Some(link.to), link.score));
-            let offered: Vec<(Option<usize>, f32)> = onward.chain(end.map(|score| (None, score))).collect();
-            at = self.pick(&offered, random);
-            match at {
-                Some(node) => said.push(self.net.nodes()[node].symbol),
-                None => return said,
-            }
+            let fits = |to: usize| self.to_end[to] < left;
+            let links = onward.links.iter().filter(|link| fits(link.to)).map(|link| (Some(link.to), link.score));
+            let offered: Vec<(Option<usize>, f32)> = links.chain(onward.end.map(|score| (None, score))).collect();
+            let Some(to) = self.pick(&offered, random) else { return Ok(said) };
+            said.push(self.walk.symbol(to));
+            onward = self.walk.after(&[Link { to, score: 0.0 }])?;
         }
     }
 
@@ -92,21 +93,22 @@ mod tests {
     use super::super::{GraphSpec, net::Net};
     use super::*;
 
-    fn net(text: &str) -> Net {
+    fn walk(text: &str) -> (Walk, Net) {
         let spec = GraphSpec::parse(text).unwrap();
-        Net::new(&spec, &spec.compile().unwrap())
+        let graph = spec.compile().unwrap();
+        (Walk::new(&spec, &graph), Net::new(&spec, &graph))
     }
 
     #[test]
     fn what_is_drawn_is_legal_short_enough_and_the_same_by_seed() {
-        let net = net(MIXED);
+        let (walk, net) = walk(MIXED);
         for longest in [1, 2, 6] {
             let legal: Vec<Vec<SymbolId>> = sequences(&net, longest).into_iter().map(|(said, _)| said).collect();
             for choice in [Choice::Weighted, Choice::Uniform] {
-                let sampler = Sampler::new(&net, choice, longest).unwrap();
+                let sampler = Sampler::new(&walk, choice, longest).unwrap();
                 let draw = |seed| {
                     let mut random = Random::new(seed);
-                    (0..300).map(|_| sampler.draw(&mut random)).collect::<Vec<_>>()
+                    (0..300).map(|_| sampler.draw(&mut random).unwrap()).collect::<Vec<_>>()
                 };
                 let drawn = draw(1);
                 assert!(drawn.iter().all(|said| legal.contains(said)));
@@ -120,12 +122,12 @@ mod tests {
     /// c alone: P = end / (end + c + a) with weights 1, e^-1.5, e^-1.5; a a b: after a, a and b are alike.
     #[test]
     fn shares_are_those_of_the_weights() {
-        let net = net(&MIXED.replace("start = ['a', 'c']", "start = 'c'"));
-        let sampler = Sampler::new(&net, Choice::Weighted, 200).unwrap();
+        let (walk, _) = walk(&MIXED.replace("start = ['a', 'c']", "start = 'c'"));
+        let sampler = Sampler::new(&walk, Choice::Weighted, 200).unwrap();
         let mut random = Random::new(3);
         let mut seen: BTreeMap<Vec<SymbolId>, f64> = BTreeMap::new();
         let count = 40_000;
-        (0..count).for_each(|_| *seen.entry(sampler.draw(&mut random)).or_default() += 1.0 / f64::from(count));
+        (0..count).for_each(|_| *seen.entry(sampler.draw(&mut random).unwrap()).or_default() += 1.0 / f64::from(count));
         let ending = 1.0 / (1.0 + 2.0 * (-1.5_f64).exp());
         let other = (1.0 - ending) / 2.0;
         let [a, b, c] = [0, 1, 2].map(SymbolId);
@@ -142,8 +144,9 @@ mod tests {
 
     #[test]
     fn too_short_a_length_is_refused() {
-        let net = net(&MIXED.replace("end = ['b', 'c']", "end = 'b'").replace("start = ['a', 'c']", "start = 'c'"));
-        let error = Sampler::new(&net, Choice::Uniform, 2).unwrap_err();
+        let (walk, _) =
+            walk(&MIXED.replace("end = ['b', 'c']", "end = 'b'").replace("start = ['a', 'c']", "start = 'c'"));
+        let error = Sampler::new(&walk, Choice::Uniform, 2).unwrap_err();
         assert_eq!(error.to_string(), "no legal sequence has 2 symbols or fewer: the shortest has 3");
     }
 }

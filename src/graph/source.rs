@@ -33,7 +33,7 @@ impl Source {
 
     /// Reads the file at `path`.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+        let bytes = crate::input::bytes(path)?;
         String::from_utf8(bytes).map(|text| Self::new(path, &text)).map_err(|bad| {
             let valid = String::from_utf8_lossy(&bad.as_bytes()[..bad.utf8_error().valid_up_to()]).into_owned();
             Self::new(path, &valid).error(valid.len(), "the file is not UTF-8 from here on")

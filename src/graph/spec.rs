@@ -89,6 +89,7 @@ use super::extension::no_model;
 use super::file::{AnyFile, GraphFile, LexiconFile};
 use super::grammar::{Grammar, GrammarFile};
 use super::lattice::Lattice;
+use super::lexicon::pinyin;
 use super::rules::{self, Successors};
 use super::source::{Name, Source};
 use super::topology::{self, Topology};
@@ -110,7 +111,8 @@ pub struct LmSpec {
 /// The dictionary that a graph file names in `[lexicon]`. Weights are natural logs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LexiconSpec {
-    /// The dictionary; a relative path in the graph file is relative to the graph file.
+    /// The dictionary; a relative path in the graph file is relative to the graph file, and `pinyin` and `pinyin-toned` are those
+    /// that are [built in](super::lexicon::pinyin::named).
     pub path: PathBuf,
     /// What is said for a word without pronunciation.
     pub unknown: Option<SymbolId>,
@@ -450,8 +452,9 @@ pub(super) fn lexicon_spec(source: &Source, file: &LexiconFile, names: &Names) -
         [symbol] => Ok(symbol),
         _ => Err(source.error(name.at, format!("`{}` is several symbols: expected one", name.text))),
     };
+    let built_in = pinyin::named(Path::new(&file.file.text)).is_some();
     Ok(LexiconSpec {
-        path: beside(&source.path, &file.file.text),
+        path: if built_in { file.file.text.clone().into() } else { beside(&source.path, &file.file.text) },
         unknown: file.unknown.as_ref().map(symbol).transpose()?,
         unknown_weight: file.unknown_weight,
         pause: file.pause,
@@ -566,6 +569,12 @@ self_loop = false
         let spec = GraphSpec::parse_as(Path::new("models/en/graph.toml"), &with_lm).unwrap();
         assert_eq!(spec.lm(), Some(&LmSpec { path: "models/en/a.arpa".into(), scale: 1.0 }));
         assert_eq!(GraphSpec::parse(&with_lm).unwrap().lm().unwrap().path, Path::new("a.arpa"));
+        for (file, path) in [("pinyin", "pinyin"), ("pinyin-toned", "pinyin-toned"), ("./pinyin", "models/en/./pinyin")]
+        {
+            let text = format!("{TEXT}[lexicon]\nfile = \"{file}\"\n");
+            let spec = GraphSpec::parse_as(Path::new("models/en/graph.toml"), &text).unwrap();
+            assert_eq!(spec.lexicon().unwrap().path, Path::new(path));
+        }
         assert_eq!(spec.text(), with_lm);
     }
 }

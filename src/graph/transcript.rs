@@ -93,7 +93,7 @@ impl GraphSpec {
     fn lay(&self, slots: &[Slot]) -> Result<Laid> {
         let mut net = Lattice::default();
         let mut laid = vec![];
-        let mut openings = self.gap(&mut net, &[]);
+        let mut openings: Vec<usize> = net.gap(self, &[]).collect();
         // Segments from which the sequence may go on.
         let mut before = openings.clone();
         for (place, slot) in slots.iter().enumerate() {
@@ -102,7 +102,7 @@ impl GraphSpec {
                 openings.extend(chains.iter().map(|chain| chain[0]));
             }
             before = chains.iter().map(|chain| chain[chain.len() - 1]).collect();
-            before.extend(self.gap(&mut net, &before));
+            before.extend(net.gap(self, &before));
             laid.push(chains);
             if net.links.len() > MOST_ARCS {
                 return Err(too_large(net.links.len()));
@@ -114,19 +114,6 @@ impl GraphSpec {
         };
         (net.starts, net.ends) = (among(openings, self.starts()), among(before, self.ends()));
         Ok(Laid { net, slots: laid })
-    }
-
-    /// The optional symbols, each once, linked with each other and entered from `before`.
-    fn gap(&self, net: &mut Lattice, before: &[usize]) -> Vec<usize> {
-        let gap: Vec<usize> = self
-            .optional()
-            .iter()
-            .map(|&symbol| net.segment(Segment { symbol, place: Place::Last, word: None }))
-            .collect();
-        for &to in &gap {
-            before.iter().chain(&gap).for_each(|&from| net.link_legal(self, from, to));
-        }
-        gap
     }
 
     /// The pronunciations of `slot` as parallel chains entered from `before`.

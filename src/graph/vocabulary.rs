@@ -21,7 +21,7 @@ impl GraphSpec {
         let (words, net) = match (self.grammar(), self.lm()) {
             (Some(grammar), _) => (grammar.words().to_vec(), grammar.word_net()?),
             (None, Some(lm)) => word_ngram(lm, lexicon, scale)?,
-            (None, None) => self.any_words(&dictionary),
+            (None, None) => self.any_words(&dictionary)?,
         };
         self.say((words, net), (&dictionary, lexicon))
     }
@@ -83,14 +83,19 @@ impl GraphSpec {
         Ok(Spoken { symbols, weight: said.weight })
     }
 
-    /// Every word of the dictionary that is more than a pause, any after any, as often as they like.
-    fn any_words(&self, dictionary: &Lexicon) -> (Vec<Word>, WordNet) {
+    /// Every word of the dictionary that is more than a pause, any after any, as often as they like; there must be one.
+    fn any_words(&self, dictionary: &Lexicon) -> Result<(Vec<Word>, WordNet)> {
         let pauses: Vec<&str> = self.optional().iter().map(|&symbol| self.symbols().name(symbol)).collect();
         let is_word = |word: &&str| {
             let said = dictionary.pronunciations(word).unwrap_or_default();
             said.iter().flatten().any(|phone| !pauses.contains(&phone.as_str()))
         };
         let words: Vec<Word> = dictionary.words().filter(is_word).map(plain_word).collect();
+        if words.is_empty() {
+            return Err(Error::Other(
+                "no word of the dictionary is more than a pause: add the words that may be said".into(),
+            ));
+        }
         let all = || (0..words.len()).map(|node| (node, 0.0)).collect();
         let net = WordNet {
             nodes: (0..words.len()).map(WordId::from_index).collect(),
@@ -101,14 +106,14 @@ impl GraphSpec {
             empty: Some(0.0),
             ..WordNet::default()
         };
-        (words, net)
+        Ok((words, net))
     }
 }
 
 /// The words of the n-gram of `lm`, and what it says of them. What it does not list has a place only where the graph file says
 /// how that sounds.
 fn word_ngram(lm: &LmSpec, lexicon: &LexiconSpec, scale: f32) -> Result<(Vec<Word>, WordNet)> {
-    let text = std::fs::read_to_string(&lm.path).map_err(|source| Error::io("read", &lm.path, source))?;
+    let text = crate::input::text(&lm.path)?;
     let symbols = match lexicon.unknown {
         Some(_) => Ngram::arpa_symbols_and_unknown(&text),
         None => Ngram::arpa_symbols(&text),

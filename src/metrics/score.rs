@@ -10,9 +10,9 @@ use super::bootstrap::{BootstrapOptions, rate_interval};
 use super::confusions::Confusions;
 use super::edit::{EditCounts, Edits, align_slots};
 use super::report::{LabelNotes, ScoreReport, SpeakerScore};
-use crate::graph::lexicon::without_stress;
 use crate::phones::PAUSES;
 use crate::pinyin::{Tones, without_tone};
+use crate::spelling::without_stress;
 use crate::symbols::{SymbolId, SymbolTable};
 use crate::{Error, Result};
 
@@ -100,6 +100,16 @@ pub struct ScoreOptions {
 impl ScoreOptions {
     /// What no word is.
     pub const NO_WORDS: [&'static str; 4] = ["<eps>", "<sil>", "<s>", "</s>"];
+
+    /// What `fold` finds `label` under: without stress, and without tone where tones do not count.
+    pub fn plain<'a>(&self, label: &'a str) -> &'a str {
+        let unstressed = self.unstressed(label);
+        if self.tones == Tones::Dropped { without_tone(unstressed) } else { unstressed }
+    }
+
+    fn unstressed<'a>(&self, label: &'a str) -> &'a str {
+        if self.unit == Unit::Phone { without_stress(label) } else { label }
+    }
 }
 
 impl Default for ScoreOptions {
@@ -229,15 +239,9 @@ impl<'a> Labels<'a> {
 
     /// The label that `phone` is compared as; none where it is dropped.
     fn label(&mut self, phone: &str) -> Option<SymbolId> {
-        let plain = match self.options.unit {
-            Unit::Phone => without_stress(phone),
-            Unit::Word => phone,
-        };
-        self.notes.stress_stripped |= plain != phone;
-        let plain = match self.options.tones {
-            Tones::Kept => plain,
-            Tones::Dropped => without_tone(plain),
-        };
+        let unstressed = self.options.unstressed(phone);
+        self.notes.stress_stripped |= unstressed != phone;
+        let plain = self.options.plain(phone);
         let label = match self.options.fold.get(plain) {
             Some(label) => {
                 self.notes.folded.insert(plain.to_owned());

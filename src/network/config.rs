@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::lstm::LstmConfig;
 use super::mlp::MlpConfig;
 use super::tdnn::TdnnConfig;
+use crate::settings::KindTable;
 use crate::{Error, Result};
 
 /// The shape of a network, without the dimensions of its input and output, which features and graph decide.
@@ -54,6 +55,18 @@ impl NetworkConfig {
         }
     }
 
+    /// Why the table `[network]` of the settings `text` cannot be read, with line, column, key, value and what the key takes; `None`
+    /// when it can, or is not there, or is of no known kind.
+    pub(crate) fn fault(text: &str) -> Option<String> {
+        let table = KindTable::find(text, "network")?;
+        match table.kind.as_str() {
+            "mlp" => table.fault::<MlpConfig>(expected),
+            "tdnn" => table.fault::<TdnnConfig>(expected),
+            "lstm" | "bilstm" => table.fault::<LstmConfig>(expected),
+            _ => None,
+        }
+    }
+
     /// The `kind` by which a settings file calls it.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -93,12 +106,34 @@ pub(super) const FRAMES: (std::ops::RangeInclusive<usize>, &str) = (0..=100, "0 
 /// A range of subsampling factors.
 pub(super) const SUBSAMPLING: (std::ops::RangeInclusive<usize>, &str) = (1..=10, "1 to 10 frames in an output row");
 
+/// A range of layer counts.
+pub(super) const LAYERS: (std::ops::RangeInclusive<usize>, &str) = (1..=99, "1 to 99 layers");
+/// What `dropout` takes.
+const DROPOUT: &str = "a share from 0 to 0.95";
+
+/// What a key takes whose value is of another kind.
+fn expected(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "width" => WIDTH.1,
+        "input_width" | "bottleneck" | "projection" => WIDTH_OR_NONE.1,
+        "left_frames" | "right_frames" | "input_context_frames" => FRAMES.1,
+        "subsampling" => SUBSAMPLING.1,
+        "layers" => LAYERS.1,
+        "dropout" => DROPOUT,
+        "widths" => "a list of widths from 1 to 16384",
+        "dilations" => "a list of numbers from 1 to 30",
+        "channels" => "a list of numbers from 1 to 1024",
+        "normalisation" => "\"none\", \"rms\", \"layer\" or \"batch\"",
+        _ => return None,
+    })
+}
+
 /// An [`Error::Setting`] unless `rate` is a share below one.
 pub(super) fn check_dropout(rate: f32) -> Result<()> {
     if (0.0..0.95).contains(&rate) {
         return Ok(());
     }
-    Err(Error::Setting { key: "dropout", value: rate.to_string(), expected: "a share from 0 to 0.95" })
+    Err(Error::Setting { key: "dropout", value: rate.to_string(), expected: DROPOUT })
 }
 
 #[cfg(test)]
@@ -149,6 +184,38 @@ mod tests {
         assert!(parse("kind = \"tdnn\"\nfront_end.filters = 3").unwrap_err().contains("filters"));
         assert!(parse("kind = \"tdnn\"\nrecurrent.cells = 3").unwrap_err().contains("cells"));
         assert!(parse("kind = \"gru\"").unwrap_err().contains("gru"));
+    }
+
+    #[test]
+    fn values_of_another_kind_are_named_with_their_place() {
+        let fault = |text: &str| NetworkConfig::fault(text);
+        let table = "name = \"n\"\n[network]\nkind = \"tdnn\"\nsubsampling = 3\n";
+        assert_eq!(fault(table), None);
+        for (line, reason) in [
+            ("width = \"ten\"", "9: [network] width = \"ten\": expected a width from 1 to 16384"),
+            ("bottleneck = -1", "14: [network] bottleneck = -1: expected a width to 16384, or 0 for none"),
+            ("dropout = true", "11: [network] dropout = true: expected a share from 0 to 0.95"),
+            ("dilations = [1, 2.5]", "17: [network] dilations = [1, 2.5]: expected a list of numbers from 1 to 30"),
+            (
+                "normalisation = \"group\"",
+                "17: [network] normalisation = \"group\": expected \"none\", \"rms\", \"layer\" or \"batch\"",
+            ),
+            ("recurrent = { layers = \"x\" }", "24: [network] recurrent.layers = \"x\": expected 1 to 99 layers"),
+        ] {
+            assert_eq!(fault(&format!("{table}{line}\n")).unwrap(), format!("line 5, column {reason}"));
+        }
+        let kernel = fault(&format!("{table}front_end.kernel_bands = 1.5\n")).unwrap();
+        assert!(
+            kernel.starts_with("line 5, column 26: [network] front_end.kernel_bands = 1.5: invalid type: "),
+            "{kernel}"
+        );
+        assert!(kernel.ends_with(", expected a whole number of at least 0"), "{kernel}");
+        let unknown = fault(&format!("{table}widths = 3\n")).unwrap();
+        assert!(
+            unknown.starts_with("line 5, column 1: [network] unknown field `widths`, expected one of "),
+            "{unknown}"
+        );
+        assert_eq!((fault("[network]\nkind = \"gru\"\n"), fault("name = 1\n")), (None, None));
     }
 
     #[test]

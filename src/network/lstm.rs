@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{SUBSAMPLING, WIDTH, WIDTH_OR_NONE, check_dropout, within};
+use super::config::{LAYERS, SUBSAMPLING, WIDTH, WIDTH_OR_NONE, check_dropout, within};
 use super::connection::Connection;
 use super::layers::{Dims, Layer};
 use super::plan::Plan;
@@ -42,7 +42,7 @@ impl Default for LstmConfig {
 
 impl LstmConfig {
     pub(super) fn check(&self) -> Result<()> {
-        within("layers", self.layers, (1..=99, "1 to 99 layers"))?;
+        within("layers", self.layers, LAYERS)?;
         within("width", self.width, WIDTH)?;
         within("projection", self.projection, WIDTH_OR_NONE)?;
         within("subsampling", self.subsampling, SUBSAMPLING)?;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::spelling::without_stress;
 use crate::{Error, Result};
 use tables::{APICAL, ARPABET, FINALS, INITIALS, LEE_HON, Row, TIMIT, TONES};
 
@@ -74,7 +75,7 @@ impl PhoneMap {
 
     /// Reads lines `A B` and `A`.
     fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let text = crate::input::text(path)?;
         let wrong = |line, reason| Error::TextFile { path: path.to_owned(), line, reason };
         let mut map = BTreeMap::new();
         for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
@@ -185,12 +186,6 @@ fn find<'a>(rows: &'a [Row], label: &str) -> Option<&'a Row> {
 /// A vowel with its stress, or a phone without.
 fn arpabet_row(label: &str) -> Option<&'static Row> {
     find(&ARPABET, label).or_else(|| find(&ARPABET, without_stress(label)))
-}
-
-/// A vowel's name begins with one of five letters.
-fn without_stress(label: &str) -> &str {
-    let stem = label.strip_suffix(['0', '1', '2']).filter(|stem| stem.starts_with(['A', 'E', 'I', 'O', 'U']));
-    stem.unwrap_or(label)
 }
 
 /// ARPABET without stress, as one of the 39.

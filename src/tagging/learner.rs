@@ -243,7 +243,7 @@ impl TagSettings {
     /// # Errors
     /// [`Error::Config`] naming key and position for unknown keys and wrong values.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let text = crate::input::text(path)?;
         let wrong = |reason: String| Error::Config { path: path.to_owned(), reason };
         let all: Self = settings::parse(&text).map_err(wrong)?;
         all.check().map_err(|error| wrong(error.to_string()))?;

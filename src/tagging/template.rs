@@ -97,7 +97,7 @@ impl Template {
     /// [`Error::Io`] when it cannot be read as UTF-8; [`Error::Config`] with line and column for an unknown key or a wrong
     /// value, and when there is no feature, one is given twice, or there are more than 1000 a token.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let text = crate::input::text(path)?;
         Self::parse_as(path, text.trim_start_matches('\u{feff}'))
     }
 

@@ -283,9 +283,10 @@ impl TrainConfig {
     /// # Errors
     /// [`Error::Config`] naming key and position for unknown keys and wrong values.
     pub fn read(path: &Path, data: Option<&Path>) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+        let text = crate::input::text(path)?;
         let wrong = |reason: String| Error::Config { path: path.to_owned(), reason };
-        let mut config: Self = settings::parse(&text).map_err(wrong)?;
+        let parsed = settings::parse(&text).map_err(|reason| NetworkConfig::fault(&text).unwrap_or(reason));
+        let mut config: Self = parsed.map_err(wrong)?;
         let here = path.parent().unwrap_or(Path::new(""));
         let data = data.unwrap_or(here);
         config.corpora.iter_mut().for_each(|corpus| corpus.source = data.join(&corpus.source));
@@ -310,7 +311,7 @@ impl TrainConfig {
         if let Some(context) = &self.context {
             in_table("context", context.check())?;
         }
-        self.network.check()?;
+        in_table("network", self.network.check())?;
         self.pass.iter().try_for_each(TrainerConfig::check)?;
         if let Some(stage) = &self.sequence {
             in_table("sequence", stage.check())?;

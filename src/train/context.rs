@@ -110,7 +110,7 @@ pub(super) fn units(
 ) -> Result<Units> {
     let path = work.join(TREE);
     let tree = if path.exists() {
-        let text = std::fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+        let text = crate::input::text(&path)?;
         Tree::parse(&path, &text, spec.symbols())?
     } else {
         let aligned: Vec<_> =

@@ -82,7 +82,7 @@ impl Corpus {
         progress: &mut Progress<'_>,
     ) -> Result<Self> {
         let lexicon = config.lexicon.as_deref().map(Lexicon::read).transpose()?;
-        let (training, development) = sets::split(config)?;
+        let (training, development) = sets::split(config, progress)?;
         sets::write(&work.join(DEVELOPMENT), &development)?;
         let mut transcriber = Transcriber::new(lexicon.as_ref(), config.filler.as_deref().unwrap_or_default());
         let training = transcribe(training, &mut transcriber, progress);

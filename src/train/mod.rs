@@ -212,9 +212,10 @@ fn stages(
     hybrid::train(config, (spec, &corpus), (Start::Alignments { first, ngram, hidden }, work), progress)
 }
 
-/// Reads a graph file, which must have the `filler` phone if there is one.
+/// Reads a graph file, which must be one of phones alone, and have the `filler` phone if there is one.
 fn graph(path: &Path, filler: &Option<String>) -> Result<GraphSpec> {
     let spec = GraphSpec::read(path)?;
+    spec.check_trainable()?;
     match filler.as_ref().filter(|filler| spec.symbols().get(filler).is_none()) {
         None => Ok(spec),
         Some(filler) => {
@@ -274,7 +275,7 @@ fn digests(config: &TrainConfig) -> Result<String> {
     let corpora = config.corpora.iter().map(corpus).collect::<Result<String>>()?;
     let lexicon = config.lexicon.as_deref().filter(|path| named(path).is_none());
     let files = lexicon.into_iter().chain(config.texts());
-    let read = |path: &Path| std::fs::read(path).map_err(|source| Error::io("read", path, source));
+    let read = |path: &Path| crate::input::bytes(path);
     Ok(corpora + &files.map(|path| Ok(line(path, read(path)?))).collect::<Result<String>>()?)
 }
 

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::config::{CorpusConfig, CorpusUse, TrainConfig};
+use super::{Event, Progress};
+use crate::Result;
 use crate::data::manifest::{Holdout, Manifest, Utterance};
 use crate::data::source::{self, Layout};
 use crate::formats::ctm::one_field;
-use crate::{Error, Result};
 
 /// Utterances to learn from, and to tune on. Names that two corpora share are refused.
-pub(super) fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
+pub(super) fn split(config: &TrainConfig, progress: &mut Progress<'_>) -> Result<(Vec<Utterance>, Vec<Utterance>)> {
     let (mut training, mut development) = (Vec::new(), Vec::new());
     let mut seen = BTreeSet::new();
     for corpus in &config.corpora {
         let all = source::read(&corpus.source)?;
+        all.notices.iter().for_each(|notice| progress(Event::Note(notice.clone())));
         for Utterance { name, place, .. } in &all.utterances {
             if !seen.insert(one_field(name)) {
                 let reason = "an utterance before has the name";
@@ -36,13 +38,13 @@ pub(super) fn split(config: &TrainConfig) -> Result<(Vec<Utterance>, Vec<Utteran
 
 /// Lists `utterances` in a manifest.
 pub(super) fn write(path: &Path, utterances: &[Utterance]) -> Result<()> {
-    Manifest { path: path.to_owned(), utterances: utterances.to_vec() }.write(path)
+    Manifest { path: path.to_owned(), utterances: utterances.to_vec(), notices: vec![] }.write(path)
 }
 
 /// What changes when the corpus does: the bytes of a manifest, or what a folder would be as one.
 pub(super) fn content(source: &Path) -> Result<Vec<u8>> {
     match source::layout(source)? {
-        Layout::Manifest => std::fs::read(source).map_err(|cause| Error::io("read", source, cause)),
+        Layout::Manifest => crate::input::bytes(source),
         _ => Ok(source::read(source)?.to_tsv()?.into_bytes()),
     }
 }

@@ -62,7 +62,7 @@ impl Run<'_> {
             trainer = trainer.towards(goal)?;
         }
         if path.exists() {
-            let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+            let bytes = crate::input::bytes(path)?;
             trainer.resume(&bytes).map_err(|error| Error::Config { path: path.into(), reason: error.to_string() })?;
             progress(Event::Resumed(format!("{}, {} epochs", stage.name, trainer.epochs_done())));
         } else {

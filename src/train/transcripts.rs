@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::data::manifest::Utterance;
-use crate::graph::lexicon::{Lexicon, without_stress};
+use crate::graph::lexicon::Lexicon;
 use crate::graph::{GraphSpec, Slot};
 use crate::metrics::align;
+use crate::spelling::without_stress;
 use crate::symbols::SymbolId;
 use crate::{Error, Result};
 

@@ -132,6 +132,25 @@ mod recordings {
         }
     }
 
+    /// SPN had no training frames: it is dead, and a filler of that name is told of.
+    #[test]
+    fn a_filler_that_the_model_never_heard_is_told_of() {
+        let dir = Dir::new();
+        let graph = std::fs::read_to_string(repository("models/en/graph.toml")).unwrap();
+        dir.write("words.dict", "we W IY\nhe HH IY\nwas W AH Z\nnot N AA T\n");
+        dir.write(
+            "words.toml",
+            format!("{graph}\n[lexicon]\nfile = 'words.dict'\nunknown = 'SPN'\nunknown_weight = 100.0\n"),
+        );
+        let ran = dir
+            .senone("decode --graph words.toml --tier phones")
+            .arg(repository("tests/data/sense-and-sensibility.wav"))
+            .ok();
+        let told = "senone: words.toml: the model has never heard SPN, so that no word is recognised as SPN, which `unknown` of [lexicon] names\n";
+        assert_eq!(ran.stderr, told);
+        assert!(!ran.stdout.contains("SPN"), "{}", ran.stdout);
+    }
+
     /// The shape of the built-in model's output; what it hears is its recipe's to say.
     #[test]
     fn the_built_in_model_decodes_english() {
@@ -512,8 +531,28 @@ mod settings {
         assert!(message.starts_with("train.toml: line 3, column 8: invalid type: string \"three\""), "{message}");
         let message = refused("train.toml", "bottleneck = 16", "bottelneck = 16");
         assert!(message.contains("unknown field `bottelneck`"), "{message}");
+        let message = refused("train.toml", "bottleneck = 16", "bottleneck = \"small\"");
+        assert!(
+            message.ends_with(": [network] bottleneck = \"small\": expected a width to 16384, or 0 for none"),
+            "{message}"
+        );
+        assert!(message.starts_with("train.toml: line "), "{message}");
+        for (tables, told) in [
+            ("[lm]\nfile = 'a.arpa'\n", "[lm] is for decoding: "),
+            (
+                "[lexicon]\nfile = 'a.dict'\n[[exclusive]]\na = 'ma'\nb = 'see'\n",
+                "[lexicon], and a grammar or exclusive rules over its words,",
+            ),
+        ] {
+            let message = refused("graph.toml", "[topology.default]", &format!("{tables}[topology.default]"));
+            assert!(message.starts_with("graph.toml:") && message.contains(told), "{message}");
+        }
         let cases = [
-            ("bottleneck = 16", "bottleneck = 16385", "bottleneck = 16385: expected a width to 16384, or 0 for none"),
+            (
+                "bottleneck = 16",
+                "bottleneck = 16385",
+                "[network] bottleneck = 16385: expected a width to 16384, or 0 for none",
+            ),
             ("mel_bins = 20", "mel_bins = 2", "mel_bins = 2: expected 3 to 1024"),
             ("epochs = 5", "epochs = 0", "epochs = 0: expected at least 1"),
             ("gaussians = 40", "gaussians = 0", "gaussians = 0: expected a whole number from 1 to 1000000"),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use senone::graph::ngram::{Ngram, NgramOptions};
-use senone::graph::{Graph, GraphSpec, Slot, Topology};
+use senone::graph::{Boundary, Graph, GraphSpec, Slot, Topology};
 use senone::symbols::{StateId, SymbolId, WordId};
 
 /// Every kind of symbol: `sil` dwells and repeats in one state, `a` has two pdfs in three frames, `b` lasts a frame and
@@ -160,35 +160,54 @@ fn expected(ways: impl IntoIterator<Item = (Vec<Frame>, f64)>) -> Vec<Way> {
     all
 }
 
+/// The state paths of `graph`, by the weights that the file gives, through `frames` frames with their scores.
+pub fn walks(spec: &GraphSpec, graph: &Graph, frames: usize) -> Vec<(Vec<StateId>, f64)> {
+    let weights = spec.initial_weights();
+    let start =
+        |start: &Boundary| (vec![start.state], f64::from(weights.get(start.transition)) + f64::from(start.fixed));
+    let mut open: Vec<(Vec<StateId>, f64)> = graph.starts().iter().map(start).collect();
+    for _ in 1..frames {
+        let mut longer = vec![];
+        for (way, score) in &open {
+            for arc in graph.arcs(way[way.len() - 1]) {
+                let score = score + f64::from(weights.get(arc.transition)) + f64::from(arc.fixed);
+                longer.push(([&way[..], &[arc.to]].concat(), score));
+            }
+        }
+        open = longer;
+    }
+    let mut whole = vec![];
+    for (way, score) in open {
+        for end in graph.finals().iter().filter(|end| end.state == way[way.len() - 1]) {
+            let score = score + f64::from(weights.get(end.transition)) + f64::from(end.fixed);
+            whole.push((way.clone(), score));
+        }
+    }
+    whole
+}
+
+/// Whether a segment begins in this frame of a path.
+pub fn begins(graph: &Graph, way: &[StateId], frame: usize) -> bool {
+    frame == 0 || graph.enters(way[frame - 1], way[frame])
+}
+
+/// The words that a path ends.
+pub fn words(graph: &Graph, way: &[StateId]) -> Vec<WordId> {
+    let ends = |frame: &usize| frame + 1 == way.len() || begins(graph, way, frame + 1);
+    (0..way.len()).filter(ends).filter_map(|frame| graph.word(way[frame])).collect()
+}
+
 /// All paths of `graph` through `frames` frames.
 fn paths(spec: &GraphSpec, graph: &Graph, frames: usize) -> Vec<Way> {
-    let weights = spec.initial_weights();
-    let frame = |state: StateId, begins| (graph.state(state).symbol, graph.state(state).pdf.0, begins);
-    let word = |state: StateId| graph.word(state).map(|word| word.0);
-    let mut whole = vec![];
-    let mut open: Vec<(StateId, Way, f64)> = vec![];
-    for start in graph.starts() {
-        let way = Way { frames: vec![frame(start.state, true)], words: vec![], steps: 0 };
-        open.push((start.state, way, f64::from(weights.get(start.transition) + start.fixed)));
-    }
-    while let Some((state, way, score)) = open.pop() {
-        if way.frames.len() == frames {
-            for end in graph.finals().iter().filter(|end| end.state == state) {
-                let score = score + f64::from(weights.get(end.transition)) + f64::from(end.fixed);
-                let words = way.words.iter().copied().chain(word(state)).collect();
-                whole.push(Way { words, steps: steps(score), ..way.clone() });
-            }
-            continue;
-        }
-        for arc in graph.arcs(state) {
-            let begins = graph.enters(state, arc.to);
-            let mut way = way.clone();
-            way.frames.push(frame(arc.to, begins));
-            way.words.extend(word(state).filter(|_| begins));
-            let score = score + f64::from(weights.get(arc.transition)) + f64::from(arc.fixed);
-            open.push((arc.to, way, score));
-        }
-    }
+    let way = |(path, score): (Vec<StateId>, f64)| {
+        let frame = |frame: usize| {
+            let state = graph.state(path[frame]);
+            (state.symbol, state.pdf.0, begins(graph, &path, frame))
+        };
+        let words = words(graph, &path).iter().map(|word| word.0).collect();
+        Way { frames: (0..frames).map(frame).collect(), words, steps: steps(score) }
+    };
+    let mut whole: Vec<Way> = walks(spec, graph, frames).into_iter().map(way).collect();
     whole.sort();
     whole
 }

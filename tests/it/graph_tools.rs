@@ -70,6 +70,23 @@ fn an_illegal_sequence_is_told_and_the_status_says_so() {
     Dir::new().senone("graph accepts").arg(&english).misused();
 }
 
+/// A device in place of a file of any kind.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_has_no_end_is_refused_by_name() {
+    let dir = Dir::new();
+    let small = std::fs::read_to_string(root("tests/data/graphs/small.toml")).unwrap();
+    dir.write("lm.toml", format!("{small}\n[lm]\nfile = \"/dev/zero\"\n"));
+    dir.write("words.toml", format!("{small}\n[lexicon]\nfile = \"/dev/zero\"\n"));
+    let files = ["/dev/zero", "lm.toml", "words.toml"].map(|file| format!("graph check {file}"));
+    let others =
+        ["graph from-openfst /dev/zero", "graph kaldi --phones /dev/zero", "validate /dev/zero", "manifest /dev/zero"];
+    for line in files.iter().map(String::as_str).chain(others) {
+        let reason = "cannot read: it gives more than 256 MiB and is no regular file: write what is meant to a file";
+        assert_eq!(dir.senone(line).refused(), format!("/dev/zero: {reason}"), "{line}");
+    }
+}
+
 #[test]
 fn random_sequences_depend_on_the_seed_only() {
     let draw = |seed: &str| {

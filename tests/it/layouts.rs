@@ -11,6 +11,7 @@ use senone::data::source::{self, Layout};
 use senone::data::{Manifest, Utterance};
 use senone::pinyin::{Marks, Syllable};
 
+use super::everything_goes::everything_goes;
 use super::util::{Dir, wav};
 
 const RATE_HZ: u32 = 16_000;
@@ -295,13 +296,9 @@ fn timit() {
     assert_read(&dir.path("TIMIT"), Layout::Timit, &expected);
     let phones: std::collections::BTreeSet<&String> =
         expected.iter().flat_map(|one| one.phones.iter().flatten()).collect();
-    let names = phones.iter().map(|phone| format!("{phone:?}")).collect::<Vec<_>>().join(", ");
-    let graph = |states: usize| {
-        format!(
-            "format = 1\n[classes]\nall = [{names}]\n[boundary]\nstart = \"*\"\nend = \"*\"\n[[allow]]\nfrom = \"*\"\nto = \"*\"\n\
-             [topology.default]\nstates = {states}\nmin_frames = {states}\nself_loop = 0.5\n"
-        )
-    };
+    let names: Vec<&str> = phones.iter().map(|phone| phone.as_str()).collect();
+    let graph =
+        |states: usize| everything_goes(&names, &format!("states = {states}\nmin_frames = {states}\nself_loop = 0.5"));
     let score = ["--silence", "", "--phones", "timit39"].map(Path::new);
     assert_trains(&dir, "TIMIT", ("", [graph(1), graph(3)]), &score);
     // Only one speaker, and the whole corpus.
@@ -409,6 +406,8 @@ fn aishell_1() {
     dir.write("data_aishell/transcript/aishell_transcript_v0.8.txt", &transcript);
     dir.wav("data_aishell/wav/train/S0150/without-a-line.wav", RATE_HZ, &[0.0]);
     assert_read(&dir.path("data_aishell/wav/train"), Layout::Aishell, &expected);
+    let listed = dir.senone("manifest data_aishell/wav/train").ok();
+    assert!(listed.stderr.contains("1 of 9 recordings"), "{}", listed.stderr);
     assert_read(&dir.path("data_aishell/wav/train/S0252"), Layout::Aishell, &expected[4..]);
     let words = "lexicon = \"resource_aishell/lexicon.txt\"\nfiller = \"sil\"\n";
     let graphs = mandarin(["graph-tone.toml", "graph-tone-align.toml"]);
@@ -445,7 +444,7 @@ fn a_folder_of_audio_and_pinyin() {
         dir.wav(&format!("{name}.wav"), RATE_HZ, &samples(&one.audio));
         dir.write(&format!("{name}.txt"), text);
     }
-    let manifest = Manifest { path: "m.tsv".into(), utterances: expected };
+    let manifest = Manifest { path: "m.tsv".into(), utterances: expected, notices: vec![] };
     dir.write("phones.tsv", manifest.to_tsv().unwrap());
     let graphs = mandarin(["graph.toml", "graph-align.toml"]);
     let score = ["--lexicon", "pinyin"].map(Path::new);

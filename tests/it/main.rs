@@ -8,6 +8,9 @@ mod augment;
 #[cfg(feature = "neural")]
 mod cli;
 mod corpora;
+#[allow(dead_code, reason = "the unit tests have more use for it")]
+#[path = "../../src/graph/toy.rs"]
+mod everything_goes;
 mod features;
 mod formats;
 mod graph_docs;

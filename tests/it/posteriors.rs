@@ -215,11 +215,35 @@ mod storage {
             "0.000  0.030  sil   sil\n0.030  0.120  ni3   n i3\n0.120  0.210  hao3  h ao3\n0.210  0.240  sil   sil\n";
         assert_eq!(decode("--units syllable"), text);
         assert!(decode("--toneless").contains("  ao\n"));
+        // Tones are left out before phones are named.
+        let named = |line: &str, phones: [&str; 6]| {
+            let found = decode(&format!("{line} --phones ipa"));
+            assert_eq!(found.lines().map(|row| row.split_whitespace().last().unwrap()).collect::<Vec<_>>(), phones);
+        };
+        named("", ["sil", "n", "i˨˩˦", "x", "au˨˩˦", "sil"]);
+        named("--toneless", ["sil", "n", "i", "x", "au", "sil"]);
         let json = decode("--units syllable --format json");
         assert!(json.contains(r#""syllables":[{"label":"sil","start":0.0,"end":0.03},{"label":"ni3","#), "{json}");
         assert!(json.contains(r#""phones":[{"label":"sil""#), "{json}");
         let grid = decode("--units syllable --format textgrid");
         assert!(grid.contains("name = \"syllables\"") && grid.contains("text = \"hao3\""), "{grid}");
+        for tier in ["phones", "words"] {
+            let refused = dir.senone(&format!("{line} --units syllable --tier {tier}")).refused();
+            assert!(refused.starts_with("--tier phones or words, beside --units syllable: "), "{refused}");
+        }
+        // A graph of words, whose dictionary is built in wherever the file lies.
+        dir.write("graphs/graph.toml", dir.read("graph.toml") + "\n[lexicon]\nfile = \"pinyin-toned\"\n");
+        let words = |more: &str| {
+            dir.senone(&line.replace("graph.toml", "graphs/graph.toml"))
+                .args(&format!("--format ctm {more}"))
+                .ok()
+                .stdout
+        };
+        let spoken = |change: fn(&str) -> String| {
+            rows[1..3].iter().map(|(times, one)| format!("a 1 {times} {}\n", change(one))).collect::<String>()
+        };
+        assert_eq!(words(""), spoken(str::to_owned));
+        assert_eq!(words("--units syllable --pinyin diacritics"), ctm(marked));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use senone::graph::{Context, ContextKind, Graph, GraphSpec, Slot, Tree, Units};
 use senone::random::Random;
 use senone::symbols::{PdfId, StateId, SymbolId, WordId};
 
-use crate::graph_oracle::{ids, spec};
+use crate::graph_oracle::{begins, ids, spec, walks};
 
 /// A frame of a way: its symbol, its pdf, whether a segment begins.
 type Frame = (SymbolId, PdfId, bool);
@@ -17,39 +17,8 @@ type Frame = (SymbolId, PdfId, bool);
 /// A way and its score in steps of 1e-4.
 type Way = (Vec<Frame>, i64);
 
-/// The state paths of `graph` through `frames` frames with their scores.
-fn walks(spec: &GraphSpec, graph: &Graph, frames: usize) -> Vec<(Vec<StateId>, f64)> {
-    let weights = spec.initial_weights();
-    let start = |start: &senone::graph::Boundary| {
-        (vec![start.state], f64::from(weights.get(start.transition)) + f64::from(start.fixed))
-    };
-    let mut open: Vec<(Vec<StateId>, f64)> = graph.starts().iter().map(start).collect();
-    for _ in 1..frames {
-        let mut longer = vec![];
-        for (way, score) in &open {
-            for arc in graph.arcs(way[way.len() - 1]) {
-                let score = score + f64::from(weights.get(arc.transition)) + f64::from(arc.fixed);
-                longer.push(([&way[..], &[arc.to]].concat(), score));
-            }
-        }
-        open = longer;
-    }
-    let mut whole = vec![];
-    for (way, score) in open {
-        for end in graph.finals().iter().filter(|end| end.state == way[way.len() - 1]) {
-            let score = score + f64::from(weights.get(end.transition)) + f64::from(end.fixed);
-            whole.push((way.clone(), score));
-        }
-    }
-    whole
-}
-
 fn steps(score: f64) -> i64 {
     (score * 1e4).round() as i64
-}
-
-fn begins(graph: &Graph, way: &[StateId], frame: usize) -> bool {
-    frame == 0 || graph.enters(way[frame - 1], way[frame])
 }
 
 /// Every way of a graph as it stands.

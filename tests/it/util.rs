@@ -80,6 +80,12 @@ impl Cmd {
         self
     }
 
+    /// More words of its line.
+    pub fn args(mut self, line: &str) -> Self {
+        self.command.args(line.split_whitespace());
+        self
+    }
+
     /// What it finds on standard input.
     pub fn input(mut self, bytes: Vec<u8>) -> Self {
         self.input = bytes;

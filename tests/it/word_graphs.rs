@@ -10,8 +10,10 @@ use senone::graph::ngram::{Ngram, NgramOptions};
 use senone::graph::{Graph, GraphSpec};
 use senone::matrix::Matrix;
 use senone::random::Random;
-use senone::symbols::{StateId, SymbolId, SymbolTable};
+use senone::symbols::{StateId, SymbolId, SymbolTable, WordId};
 
+use crate::everything_goes::everything_goes;
+use crate::graph_oracle::{walks, words};
 use crate::util::Dir;
 
 /// Two pauses, of which `brk` may follow `sil`; `b` after `b` needs a pause between, `n` begins nothing and `a` ends nothing.
@@ -266,29 +268,14 @@ impl World<'_> {
     }
 }
 
-/// The best score of each word sequence by way of every path of `graph`.
-fn best_of_graph(graph: &Graph, weights: &senone::graph::Weights, emissions: &Emissions) -> Best {
-    let text = |state: StateId| graph.word(state).map(|word| graph.words()[word.index()].text.clone());
-    let emission = |frame: usize, state: StateId| f64::from(emissions.frame(frame)[graph.state(state).pdf.index()]);
+/// The best score of each word sequence by way of every path of the `graph` of `spec`.
+fn best_of_graph(spec: &GraphSpec, graph: &Graph, emissions: &Emissions) -> Best {
     let mut best = Best::new();
-    let mut open: Vec<(usize, StateId, Vec<String>, f64)> = vec![];
-    for start in graph.starts() {
-        let score = f64::from(weights.get(start.transition) + start.fixed) + emission(0, start.state);
-        open.push((1, start.state, vec![], score));
-    }
-    while let Some((frames, state, words, score)) = open.pop() {
-        let with_word = || words.iter().cloned().chain(text(state)).collect::<Vec<_>>();
-        if frames == emissions.frames() {
-            if let Some(end) = graph.finals().iter().find(|end| end.state == state) {
-                improve(&mut best, with_word(), score + f64::from(weights.get(end.transition) + end.fixed));
-            }
-            continue;
-        }
-        for arc in graph.arcs(state) {
-            let words = if graph.enters(state, arc.to) { with_word() } else { words.clone() };
-            let step = f64::from(weights.get(arc.transition) + arc.fixed);
-            open.push((frames + 1, arc.to, words, score + step + emission(frames, arc.to)));
-        }
+    for (way, score) in walks(spec, graph, emissions.frames()) {
+        let text = |word: &WordId| graph.words()[word.index()].text.clone();
+        let emission = |(frame, &state): (usize, &StateId)| emissions.frame(frame)[graph.state(state).pdf.index()];
+        let said: f64 = way.iter().enumerate().map(emission).map(f64::from).sum();
+        improve(&mut best, words(graph, &way).iter().map(text).collect(), score + said);
     }
     best
 }
@@ -309,7 +296,7 @@ fn compare(spec: &GraphSpec, language: &Language, seed: u64) {
         let said = Said { frames: 0, last: None, paused: false, words: vec![], history: language.start(), score: 0.0 };
         world.enumerate(&said);
         if frames <= 5 {
-            let found = best_of_graph(&graph, &weights, &emissions);
+            let found = best_of_graph(spec, &graph, &emissions);
             assert_eq!(found.keys().collect::<Vec<_>>(), world.best.keys().collect::<Vec<_>>());
             for (words, expected) in &world.best {
                 assert!((found[words] - expected).abs() < 1e-4, "{words:?}: {} is not {expected}", found[words]);
@@ -381,7 +368,7 @@ fn backing_off_is_possible_where_a_word_is_listed() {
     let spec = spec(&dir, &WITH_NGRAM.replace("0.75", "1"));
     let mut random = Random::new(3);
     let emissions = emissions(3, &spec, &mut random);
-    let found = best_of_graph(&spec.compile().unwrap(), &spec.initial_weights(), &emissions);
+    let found = best_of_graph(&spec, &spec.compile().unwrap(), &emissions);
     let names = ["b", "a", "b"].map(|name| spec.symbols().get(name).unwrap().index());
     let said: f64 = names.iter().enumerate().map(|(frame, &pdf)| f64::from(emissions.frame(frame)[pdf])).sum();
     let expected = said + 3.0 * 0.6_f64.ln() - 2.0 * 0.5 + (-0.125 - 0.25 - 0.5 - 1.0) * std::f64::consts::LN_10;
@@ -420,11 +407,10 @@ fn twenty_thousand_words_and_a_bigram_fit() {
     let (phones, count) = (39, 20_000);
     let mut random = Random::new(5);
     let names: Vec<String> = (0..phones).map(|phone| format!("p{phone}")).collect();
-    let quoted = names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+    let symbols: Vec<&str> = std::iter::once("sil").chain(names.iter().map(String::as_str)).collect();
     let text = format!(
-        "format = 1\noptional = 'sil'\n[classes]\nall = ['sil', {quoted}]\n[boundary]\nstart = '*'\nend = '*'\n[[allow]]\n\
-         from = '*'\nto = '*'\n[[forbid]]\nfrom = 'sil'\nto = 'sil'\n[topology.default]\nstates = 1\nself_loop = 0.5\n\
-         [lexicon]\nfile = 'words.dict'\n[lm]\nfile = 'words.arpa'\n"
+        "optional = 'sil'\n{}[[forbid]]\nfrom = 'sil'\nto = 'sil'\n[lexicon]\nfile = 'words.dict'\n[lm]\nfile = 'words.arpa'\n",
+        everything_goes(&symbols, "states = 1\nself_loop = 0.5")
     );
     let mut lexicon = String::new();
     for word in 0..count {

@@ -24,13 +24,14 @@ pub struct OutputArgs {
     /// Write one file an utterance into this folder instead of standard output
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// What rows of text and CTM are of; TextGrid and JSON have everything [default: words where the graph has some]
+    /// What rows of text and CTM are of; TextGrid and JSON have everything [default: words where the graph has some, and syllables
+    /// with --units syllable]
     #[arg(long, value_enum, value_name = "TIER")]
     pub tier: Option<TierName>,
     #[command(flatten)]
     pub syllables: SyllableArgs,
     /// Print phones by these names: ipa, arpabet, xsampa, timit39 (39 of Lee & Hon), or a file of lines `A B`; a line `A` drops A
-    /// [default: the model's]
+    /// [default: the model's]; with --toneless, names of phones without tones
     #[arg(long, value_name = "NAMES", value_parser = str::parse::<PhoneNames>)]
     pub phones: Option<PhoneNames>,
 }
@@ -82,9 +83,14 @@ impl OutputArgs {
         }
     }
 
-    /// Whether the tier of `--tier` comes out of `graph`.
+    /// Whether the tier of `--tier` comes out of `graph`, and nothing else is asked for beside it.
     pub fn check_tier(&self, graph: &Graph) -> Result<()> {
         match self.tier {
+            Some(_) if self.syllables.are_wanted() => {
+                let reason =
+                    "--tier phones or words, beside --units syllable: rows are of one of them, leave the other out";
+                Err(Error::Other(reason.into()))
+            }
             Some(TierName::Words) if graph.words().is_empty() => {
                 Err(Error::Other("--tier words: the graph has no words, it needs a [lexicon]".into()))
             }
@@ -92,18 +98,18 @@ impl OutputArgs {
         }
     }
 
-    /// `alignment` as text and CTM take it, which print rows of its first tier.
+    /// `alignment` as text and CTM take it, which print rows of its first tier: syllables where they are wanted.
     fn rows_of(&self, alignment: &Alignment) -> Alignment {
         let words = alignment.tiers.iter().find(|tier| tier.name == WORDS);
-        match words.filter(|_| self.tier != Some(TierName::Phones)) {
+        match words.filter(|_| self.tier != Some(TierName::Phones) && !self.syllables.are_wanted()) {
             Some(words) => Alignment { tiers: vec![words.clone()], ..alignment.clone() },
             None => alignment.clone(),
         }
     }
 
-    /// How the phones are called that have these `symbols`.
+    /// How the phones are called that have these `symbols`, as they are when tones are left out, if they are to be.
     pub fn phone_map(&self, symbols: &SymbolTable) -> Result<PhoneMap> {
-        let labels = symbols.names().iter().map(String::as_str);
+        let labels = symbols.names().iter().map(|name| self.syllables.label(name));
         self.phones.as_ref().map_or_else(|| Ok(PhoneMap::default()), |names| PhoneMap::new(names, labels))
     }
 

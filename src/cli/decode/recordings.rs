@@ -1,5 +1,6 @@
 //! Recordings to phones and words: the whole journey, with a model.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,12 +10,13 @@ use senone::audio::{Channel, Notice};
 use senone::bundle::{self, Bundle};
 use senone::decode::Recogniser;
 use senone::graph::GraphSpec;
+use senone::symbols::{PdfId, SymbolId};
 use senone::{Error, Result};
 
 use super::DecodeArgs;
 use super::output::{Heading, Notices, Said, Sink, Told};
-use crate::cli::Outcome;
 use crate::cli::inputs::{self, Input};
+use crate::cli::{Outcome, say};
 
 /// What to decode, and with which model.
 #[derive(Debug, Args)]
@@ -73,8 +75,24 @@ fn recogniser(args: &DecodeArgs) -> Result<Recogniser> {
         Some(path) => {
             let spec = GraphSpec::read_on(path, || Ok(bundle.graph.clone()))?;
             let options = args.search.options_with(&spec, own)?;
-            Recogniser::constrained(Arc::new(bundle), spec, options)
+            let unknown = spec.lexicon().and_then(|lexicon| lexicon.unknown);
+            let recogniser = Recogniser::constrained(Arc::new(bundle), spec, options)?;
+            unknown.into_iter().for_each(|symbol| say_if_unheard(&recogniser, symbol, path));
+            Ok(recogniser)
         }
+    }
+}
+
+/// Says so where the model has never heard the `symbol` that the graph file at `path` lets stand for unknown words.
+fn say_if_unheard(recogniser: &Recogniser, symbol: SymbolId, path: &Path) {
+    let Bundle { graph, priors, .. } = recogniser.bundle();
+    let dead: BTreeSet<PdfId> = priors.dead().collect();
+    if graph.pdfs_of(symbol).all(|pdf| dead.contains(&pdf)) {
+        let (path, name) = (path.display(), graph.symbols().name(symbol));
+        say(format_args!(
+            "senone: {path}: the model has never heard {name}, so that no word is recognised as {name}, which `unknown` of [lexicon] \
+             names"
+        ));
     }
 }
 

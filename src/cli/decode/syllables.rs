@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use senone::alignment::Alignment;
-use senone::pinyin::Marks;
+use senone::pinyin::{Marks, without_tone};
 use senone::syllables::{are_mandarin, syllables, toneless};
 use senone::symbols::SymbolTable;
 use senone::{Error, Result};
@@ -10,7 +10,8 @@ use senone::{Error, Result};
 /// What is printed of a model of Mandarin.
 #[derive(Debug, Args)]
 pub struct SyllableArgs {
-    /// What to print: phones, or syllables of Mandarin in pinyin, with the phones beside them where the format has room
+    /// What to print: phones, or syllables of Mandarin in pinyin, with the phones beside them (and the words of a graph of words) where
+    /// the format has room
     #[arg(long, value_enum, default_value_t = Units::Phone)]
     units: Units,
     /// How the tones of syllables are printed
@@ -45,13 +46,23 @@ impl SyllableArgs {
         Err(Error::Other(format!("{option}: the model has no finals of Mandarin, as recipes/mandarin names them")))
     }
 
+    /// Whether syllables are to be printed.
+    pub fn are_wanted(&self) -> bool {
+        self.units == Units::Syllable
+    }
+
+    /// What a phone of the model is called before `--phones` applies.
+    pub fn label<'a>(&self, phone: &'a str) -> &'a str {
+        if self.toneless { without_tone(phone) } else { phone }
+    }
+
     /// `alignment`, whose first tier is phones, as it is to be printed.
     pub fn applied(&self, mut alignment: Alignment) -> Alignment {
         let Some(phones) = alignment.tiers.first_mut() else { return alignment };
         if self.toneless {
             *phones = toneless(phones);
         }
-        if self.units == Units::Syllable {
+        if self.are_wanted() {
             let marks = if self.pinyin == Pinyin::Digits { Marks::Digits } else { Marks::Diacritics };
             let tier = syllables(phones, marks);
             alignment.tiers.insert(0, tier);

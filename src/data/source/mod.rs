@@ -76,16 +76,17 @@ pub fn layout(path: &Path) -> Result<Layout> {
 /// As [`layout`] and [`Manifest::read`]; [`Error::Manifest`] and [`Error::TextFile`] naming file and line of what is wrong;
 /// [`Error::Other`] for a folder without recordings, or one that holds training and test sets together.
 pub fn read(path: &Path) -> Result<Manifest> {
+    let mut notices = vec![];
     let utterances = match layout(path)? {
         Layout::Manifest => return Manifest::read(path),
         Layout::Kaldi => kaldi::read(path),
         Layout::Timit => timit::read(path),
         Layout::Thchs30 => thchs30::read(path),
-        Layout::Aishell => aishell::read(path, &aishell::transcript(path).unwrap_or_default()),
+        Layout::Aishell => aishell::read(path, &aishell::transcript(path).unwrap_or_default(), &mut notices),
         Layout::LibriSpeech => librispeech::read(path),
         Layout::Folder => folder::read(path),
     }?;
-    let manifest = Manifest { path: path.to_owned(), utterances };
+    let manifest = Manifest { path: path.to_owned(), utterances, notices };
     manifest.check_names()?;
     Ok(manifest)
 }

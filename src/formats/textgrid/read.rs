@@ -24,7 +24,7 @@ pub struct TimedTier {
 /// # Errors
 /// [`Error::Io`] when it cannot be read, [`Error::TextFile`] with the line when it is no TextGrid in text form.
 pub fn read(path: &Path) -> Result<Vec<TimedTier>> {
-    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    let bytes = crate::input::bytes(path)?;
     let wrong = |(line, reason)| Error::TextFile { path: path.to_owned(), line, reason };
     decoded(&bytes).and_then(|text| parse(&text)).map_err(wrong)
 }

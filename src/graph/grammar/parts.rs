@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use super::expression::Expression;
 use super::file::{GrammarFile, PartsFile, included};
 use super::parse;
-use crate::Result;
 use crate::graph::source::{Name, Source};
 use crate::graph::spec::beside;
+use crate::{Error, Result};
 
 /// Files that include each other in a row, at most.
 const MOST_INCLUDES: usize = 16;
@@ -104,7 +104,10 @@ impl Parts {
             if !self.files.insert(file.clone()) {
                 continue;
             }
-            let source = Source::read(&path)?;
+            let source = Source::read(&path).map_err(|fault| match fault {
+                Error::Io { source: why, .. } => unreadable(why),
+                other => other,
+            })?;
             let parts = included(&source)?;
             self.sources.push(source);
             let number = self.sources.len() - 1;
@@ -224,6 +227,10 @@ mod tests {
             (
                 vec![("g.toml", graph("a", "'one.toml'"))],
                 "g.toml:3:11: cannot read one.toml: No such file or directory (os error 2)",
+            ),
+            (
+                vec![("g.toml", graph("a", "'one.toml'")), ("one.toml", "include = '.'".into())],
+                "one.toml:1:11: cannot read .: Is a directory (os error 21)",
             ),
             (
                 vec![

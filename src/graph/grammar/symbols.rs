@@ -79,10 +79,8 @@ impl Layer<'_> {
         if links > MOST_ARCS {
             return Err(too_large(links));
         }
-        let pause = |&symbol: &SymbolId| self.net.segment(Segment { symbol, place: Place::Last, word: None });
-        let gap: Vec<usize> = optional.iter().map(pause).collect();
+        let gap: Vec<usize> = self.net.gap(self.spec, &[]).collect();
         for &from in &gap {
-            gap.iter().for_each(|&to| self.link(from, to, 0.0));
             set.iter().for_each(|&(to, more)| self.link(from, to, more));
             if let Some(end) = end.filter(|_| self.spec.ends().binary_search(&self.symbol(from)).is_ok()) {
                 self.net.ends.push((from, end));

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Lexicon, Pronunciation, without_stress};
+use super::{Lexicon, Pronunciation};
 use crate::Result;
 use crate::pinyin::{Marks, Syllable, Tone, Tones, read, without_tone};
+use crate::spelling::without_stress;
 use crate::symbols::SymbolTable;
 
 /// The lexicon that stands in the place of a file of this name, by whether it tells tones apart. `./pinyin` is the file.

@@ -9,12 +9,26 @@ use std::fmt::Write;
 
 use super::net::{Link, Net};
 use crate::symbols::SymbolTable;
+use crate::{Error, Result};
 
 pub use read::graph_file;
 
+/// What OpenFst's tools and others call an arc without a symbol.
+const EPSILONS: [&str; 3] = ["<eps>", "<epsilon>", "ε"];
+
 /// The acceptor of `net` in OpenFst's text format: a line `from to symbol cost` for each arc, `state cost` for each final state.
 /// State 0 is the start; the others are the nodes.
-pub fn acceptor(net: &Net) -> String {
+///
+/// # Errors
+/// [`Error::Other`] when a symbol has a name that stands for none there.
+pub fn acceptor(net: &Net) -> Result<String> {
+    if let Some(name) = net.symbols().names().iter().find(|name| EPSILONS.contains(&name.as_str())) {
+        let reason = format!(
+            "the {} {name} would be an arc without a symbol in OpenFst: give it another name",
+            net.unit().noun()
+        );
+        return Err(Error::Other(reason));
+    }
     let mut text = String::new();
     let mut arc = |from: usize, link: &Link| {
         let cost = cost(link.score);
@@ -25,7 +39,7 @@ pub fn acceptor(net: &Net) -> String {
     for (node, end) in net.nodes().iter().enumerate().filter_map(|(node, own)| own.end.map(|end| (node, end))) {
         let _ = writeln!(text, "{}\t{}", node + 1, cost(end));
     }
-    text
+    Ok(text)
 }
 
 /// `-score`, with 0 for -0.

@@ -8,7 +8,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::super::GraphSpec;
+use super::super::classes::MOST_SYMBOLS;
 use super::super::written::{class_name, list};
+use super::EPSILONS;
 use crate::settings::quoted;
 use crate::{Error, Result};
 
@@ -23,6 +25,8 @@ struct Acceptor {
     finals: BTreeMap<u64, f32>,
     /// Symbols by their first use.
     symbols: Vec<String>,
+    /// The same.
+    known: BTreeSet<String>,
 }
 
 /// The graph file that admits what the acceptor `text` does; `path` is for messages. Labels are names, or numbers of the symbol
@@ -85,10 +89,32 @@ enum Columns {
 }
 
 impl Columns {
-    /// Two where a line has five fields, or the fourth is no cost.
-    fn of(lines: &[Line]) -> Self {
-        let two = |(_, fields): &Line| fields.len() == 5 || (fields.len() == 4 && number(fields[3]).is_none());
-        if lines.iter().any(two) { Self::Two } else { Self::One }
+    /// Two where an arc has five fields, or the fourth is no cost.
+    ///
+    /// Where all arcs have four fields, the last two of them whole numbers, no cost being 0, these are two labels if they are the same
+    /// throughout, as `fstprint` writes an acceptor without costs.
+    ///
+    /// # Errors
+    /// [`Error::TextFile`] at the first arc of such lines that are not the same: labels or costs, nobody can tell.
+    fn of(path: &Path, lines: &[Line]) -> Result<Self> {
+        let arcs = || lines.iter().filter(|(_, fields)| fields.len() > 2);
+        if arcs().any(|(_, fields)| fields.len() == 5 || (fields.len() == 4 && number(fields[3]).is_none())) {
+            return Ok(Self::Two);
+        }
+        let is_label = |text: &str| text.parse::<u64>().is_ok_and(|number| number > 0);
+        if !arcs().all(|(_, fields)| fields.len() == 4 && fields[2..].iter().all(|text| is_label(text))) {
+            return Ok(Self::One);
+        }
+        match arcs().find(|(_, fields)| fields[2] != fields[3]) {
+            None => Ok(Self::Two),
+            Some((at, fields)) => {
+                let reason = format!(
+                    "{} may be a second label or a cost: write costs with a point (1.0), or print with `fstprint --acceptor`",
+                    fields[3]
+                );
+                Err(error(path, *at, reason))
+            }
+        }
     }
 }
 
@@ -98,7 +124,7 @@ fn number(text: &str) -> Option<f32> {
 
 impl Acceptor {
     fn read(path: &Path, lines: &[Line], isymbols: Option<&str>) -> Result<Self> {
-        let columns = Columns::of(lines);
+        let columns = Columns::of(path, lines)?;
         let labels =
             lines.iter().filter(|(_, fields)| fields.len() > 2).map(|line| Ok((line.0, label(path, line, columns)?)));
         let names = Names::new(path, isymbols, &labels.collect::<Result<Vec<_>>>()?)?;
@@ -132,12 +158,19 @@ impl Acceptor {
     }
 
     fn arc(&mut self, path: &Path, at: usize, (from, symbol, to, cost): (u64, String, u64, f32)) -> Result<()> {
-        if ["<eps>", "<epsilon>", "ε"].contains(&symbol.as_str()) {
+        if EPSILONS.contains(&symbol.as_str()) {
             let reason = format!("an arc without a symbol ({symbol}): take them out with `fstrmepsilon`");
             return Err(error(path, at, reason));
         }
-        if !self.symbols.contains(&symbol) {
+        if self.known.insert(symbol.clone()) {
             self.symbols.push(symbol.clone());
+        }
+        if self.symbols.len() > MOST_SYMBOLS {
+            return Err(error(
+                path,
+                at,
+                format!("more than {MOST_SYMBOLS} symbols, which is the most a graph may have"),
+            ));
         }
         match self.rows.entry(from).or_default().insert(symbol.clone(), (to, cost)) {
             None => Ok(()),
@@ -181,8 +214,12 @@ impl Acceptor {
             return Err(refused(format!("ending in state {state} costs {cost}, and a graph file has no such weight")));
         }
         let mut after: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut alike: BTreeSet<(u64, u64)> = BTreeSet::new();
         for (symbol, (to, _)) in self.rows.values().flatten() {
             let first = *after.entry(symbol).or_insert(*to);
+            if first == *to || !alike.insert((first, *to)) {
+                continue;
+            }
             if let Some(difference) = self.difference(first, *to) {
                 return Err(refused(format!("after {symbol}, states {first} and {to} differ: {difference}")));
             }
@@ -210,38 +247,56 @@ impl Acceptor {
 
     /// The graph file: a rule for all symbols that the same symbols follow at one weight.
     fn written(&self, path: &Path, after: &BTreeMap<&str, u64>) -> String {
-        let order = |names: BTreeSet<&str>| {
-            let kept: Vec<&str> = self.symbols.iter().map(String::as_str).filter(|name| names.contains(name)).collect();
-            if kept.len() == self.symbols.len() { "\"*\"".to_owned() } else { list(&kept) }
-        };
-        let starts = order(self.row(self.start).map(|(symbol, _)| symbol.as_str()).collect());
-        let ends = after.iter().filter(|(_, state)| self.finals.contains_key(state)).map(|(symbol, _)| *symbol);
-        // By weight and followers: what they may follow. The bits keep equal weights together.
-        let mut rules: BTreeMap<(u32, BTreeSet<&str>), BTreeSet<&str>> = BTreeMap::new();
-        for (&from, &state) in after {
-            let mut row: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
-            for (to, (_, cost)) in self.row(state) {
-                row.entry((0.0 - cost).to_bits()).or_default().insert(to);
-            }
-            for to in row {
-                rules.entry(to).or_default().insert(from);
-            }
-        }
+        let places: BTreeMap<&str, usize> = self.symbols.iter().map(String::as_str).zip(0..).collect();
+        let starts = self.row(self.start).map(|(symbol, _)| places[symbol.as_str()]).collect();
+        let ends = after.iter().filter(|(_, state)| self.finals.contains_key(state)).map(|(symbol, _)| places[symbol]);
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut text = format!(
             "# Made by `senone graph from-openfst`. One frame a symbol, as for tags; phones last longer: see [topology.default].\n\
-             format = 1\nname = {}\n\n[classes]\n{} = {}\n\n[boundary]\nstart = {starts}\nend = {}\n",
+             format = 1\nname = {}\n\n[classes]\n{} = {}\n\n[boundary]\nstart = {}\nend = {}\n",
             quoted(&name),
             class_name("all", &self.symbols),
             list(&self.symbols),
-            order(ends.collect())
+            self.listed(starts),
+            self.listed(ends.collect())
         );
-        for ((weight, to), from) in rules {
+        for ((weight, to), from) in self.pairs(&places, after) {
             let weight = f32::from_bits(weight);
             let weight = if weight == 0.0 { String::new() } else { format!("weight = {weight}\n") };
-            let _ = write!(text, "\n[[allow]]\nfrom = {}\nto = {}\n{weight}", order(from), order(to));
+            let _ = write!(text, "\n[[allow]]\nfrom = {}\nto = {}\n{weight}", self.listed(from), self.listed(to));
         }
         text + "\n[topology.default]\nstates = 1\nmin_frames = 1\nself_loop = false\n"
+    }
+
+    /// By weight, whose bits keep equal ones together, and followers: what they may follow. Symbols by their places.
+    fn pairs(
+        &self,
+        places: &BTreeMap<&str, usize>,
+        after: &BTreeMap<&str, u64>,
+    ) -> BTreeMap<(u32, Vec<usize>), Vec<usize>> {
+        let mut leading: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        after.iter().for_each(|(symbol, &state)| leading.entry(state).or_default().push(places[symbol]));
+        let mut rules: BTreeMap<(u32, Vec<usize>), Vec<usize>> = BTreeMap::new();
+        for (state, from) in leading {
+            let mut row: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+            for (to, (_, cost)) in self.row(state) {
+                row.entry((0.0 - cost).to_bits()).or_default().push(places[to.as_str()]);
+            }
+            for (weight, mut to) in row {
+                to.sort_unstable();
+                rules.entry((weight, to)).or_default().extend(&from);
+            }
+        }
+        rules
+    }
+
+    /// The symbols at `places` as a list in the order of their first use.
+    fn listed(&self, mut places: Vec<usize>) -> String {
+        places.sort_unstable();
+        match places.len() == self.symbols.len() {
+            true => "\"*\"".to_owned(),
+            false => list(&places.iter().map(|&place| self.symbols[place].as_str()).collect::<Vec<_>>()),
+        }
     }
 }
 
@@ -325,7 +380,7 @@ mod tests {
         let braces = MIXED.replace("'c'", "'{{c'").replace("topology.c]", "topology.\"{{c\"]");
         for text in [MIXED, super::super::super::draw::tests::YES_NO, &braces] {
             let before = net(&spec(text));
-            let out = acceptor(&before);
+            let out = acceptor(&before).unwrap();
             let after = net(&spec(&read(&out).unwrap()));
             assert!(by_name(&before).len() > 5);
             assert_eq!(by_name(&before), by_name(&after), "{out}");
@@ -363,6 +418,64 @@ mod tests {
         assert_eq!(found, expected);
         let transducer = text.replace(" a", " a a").replace(" b", " b b").replace(" c", " c c").replace(" d", " d d");
         assert_eq!(read(&transducer.replace(" e", " e e")).unwrap(), read(text).unwrap());
+    }
+
+    /// `fstprint` of an acceptor without costs and without symbols prints each label twice.
+    #[test]
+    fn numbers_without_costs_are_labels() {
+        let names = "<eps> 0\na 1\nb 2\nc 3\n";
+        let read = |text: &str| graph_file(Path::new("a.fst"), text, Some(names));
+        let plain = read("0 1 a\n1 1 b\n1 2 c\n2\n").unwrap();
+        assert_eq!(read("0 1 1 1\n1 1 2 2\n1 2 3 3\n2\n").unwrap(), plain);
+        assert_eq!(read("0 1 1 1 0\n1 1 2 2 0\n1 2 3 3\n2\n").unwrap(), plain);
+        assert_eq!(read("0 1 1 0\n1 1 2 0\n1 2 3 0\n2 0\n").unwrap(), plain);
+        let costly = read("0 1 1\n1 1 2 2\n1 2 3 3\n2\n").unwrap();
+        assert_eq!(costly, read("0 1 a 0\n1 1 b 2\n1 2 c 3\n2\n").unwrap());
+        let unclear = read("0 1 1 1\n1 1 2 3\n1 2 3 3\n2\n").unwrap_err().to_string();
+        let reason = "a second label or a cost: write costs with a point (1.0), or print with `fstprint --acceptor`";
+        assert_eq!(unclear, format!("a.fst:2: 3 may be {reason}"));
+    }
+
+    #[test]
+    fn a_symbol_that_stands_for_none_does_not_go_out() {
+        for name in EPSILONS {
+            let text =
+                MIXED.replace("'c'", &format!("'{name}'")).replace("topology.c]", &format!("topology.\"{name}\"]"));
+            let refused = acceptor(&net(&spec(&text))).unwrap_err().to_string();
+            let reason = "would be an arc without a symbol in OpenFst: give it another name";
+            assert_eq!(refused, format!("the symbol {name} {reason}"));
+        }
+    }
+
+    /// As many symbols as a graph may have, in rows of their own and after one state; one more is refused at its line.
+    #[test]
+    fn thousands_of_symbols_take_seconds() {
+        let begun = std::time::Instant::now();
+        let mut text: String = (0..MOST_SYMBOLS).map(|symbol| format!("0 1 s{symbol}\n1 1 s{symbol} 0.5\n")).collect();
+        text += "1\n";
+        assert!(read(&text).unwrap().contains("\nfrom = \"*\"\nto = \"*\"\nweight = -0.5\n"));
+        let ring: String = (0..MOST_SYMBOLS)
+            .map(|symbol| {
+                format!(
+                    "0 {} s{symbol}\n{} {} s{}\n{}\n",
+                    symbol + 1,
+                    symbol + 1,
+                    (symbol + 1) % MOST_SYMBOLS + 1,
+                    (symbol + 1) % MOST_SYMBOLS,
+                    symbol + 1
+                )
+            })
+            .collect();
+        assert_eq!(read(&ring).unwrap().matches("[[allow]]").count(), MOST_SYMBOLS);
+        assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+        let more = read(&format!("{text}1 1 more\n")).unwrap_err().to_string();
+        assert_eq!(
+            more,
+            format!(
+                "a.fst:{}: more than {MOST_SYMBOLS} symbols, which is the most a graph may have",
+                2 * MOST_SYMBOLS + 2
+            )
+        );
     }
 
     #[test]

@@ -182,7 +182,7 @@ mod tests {
             phones: None,
             place: Place { path: "m.tsv".into(), line: index + 2 },
         };
-        Manifest { path: "m.tsv".into(), utterances: (0..speakers * each).map(utterance).collect() }
+        Manifest { path: "m.tsv".into(), utterances: (0..speakers * each).map(utterance).collect(), notices: vec![] }
     }
 
     #[test]
