@@ -19,17 +19,7 @@ lexicon=$SENONE_DATA/lexicon-en/cmudict.dict
 named=$#
 mkdir -p "$WORK"
 
-# Whether stage $1, which does $2, is to be done. Its mark has the name of what it does: another stage may get its number.
-stage() {
-  [ "$1" -ge "$first" ] && [ "$1" -le "$last" ] || return 1
-  mark=$WORK/${2// /-}.done
-  if [ "$named" -eq 0 ] && [ -e "$mark" ]; then
-    printf '== stage %s: %s: done before\n' "$1" "$2"
-    return 1
-  fi
-  printf '== stage %s: %s\n' "$1" "$2"
-}
-finish() { touch "$mark"; }
+. "$root/recipes/stages.sh"
 senone() { "$root/target/release/senone" --threads "$THREADS" "$@"; }
 
 if stage 1 "build"; then

@@ -19,17 +19,7 @@ last=${2:-8}
 named=$#
 mkdir -p "$WORK"
 
-# Whether stage $1, which does $2, is to be done. Its mark has the name of what it does: another stage may get its number.
-stage() {
-  [ "$1" -ge "$first" ] && [ "$1" -le "$last" ] || return 1
-  mark=$WORK/${2// /-}.done
-  if [ "$named" -eq 0 ] && [ -e "$mark" ]; then
-    printf '== stage %s: %s: done before\n' "$1" "$2"
-    return 1
-  fi
-  printf '== stage %s: %s\n' "$1" "$2"
-}
-finish() { touch "$mark"; }
+. "$root/recipes/stages.sh"
 senone() { "$root/target/release/senone" --threads "$THREADS" "$@"; }
 
 # Trains the settings $1 into the folder $2; the network begins with the hidden layers of the model $3, or with nothing if that is empty.

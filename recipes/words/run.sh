@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Words with the built-in English model: an4 with a bigram of its training transcripts, and 20,000 words with a bigram of text;
-# see README.md beside this file. A stage that is done is not done again, unless it is named.
+# Words with the built-in English model: an4 with a bigram of its training transcripts, 20,000 words with a bigram of text, and spoken
+# digits with a grammar; PocketSphinx on the same where $PEERS names a Python that has it. See README.md beside this file. A stage that is done is not done again, unless it is named.
 #
 #   SENONE_DATA=/path/to/corpora recipes/words/run.sh [FIRST_STAGE [LAST_STAGE]]
 set -euo pipefail
@@ -13,7 +13,7 @@ WORK=${WORK:-$root/target/words}
 SENONE=${SENONE:-$root/target/release/senone}
 THREADS=${THREADS:-2}
 first=${1:-1}
-last=${2:-5}
+last=${2:-6}
 named=$#
 lexicon=$SENONE_DATA/lexicon-en/cmudict.dict
 an4=$SENONE_DATA/an4
@@ -40,6 +40,16 @@ measure() {
   "$SENONE" score "$manifest" "$name.ctm" --words > "$name.score.txt"
   printf '%s: %s\n' "$(basename "$name")" "$(head -n 1 "$name.score.txt")"
   grep -E 'Elapsed|User time|Maximum resident' "$name.time.txt"
+}
+
+# What PocketSphinx hears in manifest $1 into $2.ctm, scored into $2.score.txt; dictionary and n-gram or grammar go to it.
+peer() {
+  local manifest=$1 name=$2
+  shift 2
+  [ -n "${PEERS:-}" ] || return 0
+  "$PEERS" "$root/benches/pocketsphinx_words.py" "$manifest" "$1" "$name.ctm" "${@:2}"
+  "$SENONE" score "$manifest" "$name.ctm" --words > "$name.score.txt"
+  printf '%s: %s\n' "$(basename "$name")" "$(head -n 1 "$name.score.txt")"
 }
 
 if stage 1 "build"; then
@@ -80,7 +90,7 @@ if stage 3 "choose the scale of the n-gram on the held-out speakers"; then
   rm -f "$WORK/scales.tsv"
   for scale in 0.25 0.5 0.75 1 1.5 2; do
     graph "$WORK/learnt.toml" "$WORK/learnt.arpa" "$scale"
-    senone decode --graph "$WORK/learnt.toml" --beam 16 --format ctm "$WORK/development.tsv" > "$WORK/development.ctm"
+    senone decode --graph "$WORK/learnt.toml" --format ctm "$WORK/development.tsv" > "$WORK/development.ctm"
     senone score "$WORK/development.tsv" "$WORK/development.ctm" --words > "$WORK/development.score.txt"
     printf '%s\t%s\n' "$scale" "$(head -n 1 "$WORK/development.score.txt")" | tee -a "$WORK/scales.tsv"
   done
@@ -92,9 +102,9 @@ if stage 4 "an4"; then
   graph "$WORK/an4.toml" "$WORK/an4.arpa" "$(cat "$WORK/scale")"
   senone graph check "$WORK/an4.toml"
   measure "$an4/test.tsv" "$WORK/an4.toml" "$WORK/an4-exact" --exact
-  for beam in 8 16; do
-    measure "$an4/test.tsv" "$WORK/an4.toml" "$WORK/an4-beam-$beam" --beam "$beam"
-  done
+  measure "$an4/test.tsv" "$WORK/an4.toml" "$WORK/an4-beam"
+  measure "$an4/test.tsv" "$WORK/an4.toml" "$WORK/an4-beam-25" --beam 25
+  peer "$an4/test.tsv" "$WORK/an4-pocketsphinx" "$lexicon" --lm "$WORK/an4.arpa"
   finish
 fi
 
@@ -102,9 +112,19 @@ if stage 5 "20,000 words"; then
   graph "$WORK/large.toml" "$WORK/large.arpa" "$(cat "$WORK/scale")"
   /usr/bin/time -v -o "$WORK/large-check.time.txt" "$SENONE" --threads 1 graph check "$WORK/large.toml"
   grep -E 'Elapsed|User time|Maximum resident' "$WORK/large-check.time.txt"
-  for beam in 8 16; do
-    measure "$an4/test.tsv" "$WORK/large.toml" "$WORK/large-beam-$beam" --beam "$beam"
-  done
+  measure "$an4/test.tsv" "$WORK/large.toml" "$WORK/large-beam"
+  measure "$an4/test.tsv" "$WORK/large.toml" "$WORK/large-beam-25" --beam 25
   measure "$an4/test.tsv" "$WORK/large.toml" "$WORK/large-exact" --exact
+  finish
+fi
+
+if stage 6 "digits"; then
+  digits=$SENONE_DATA/fsdd/test.tsv
+  measure "$digits" "$recipe/digit.toml" "$WORK/digit"
+  measure "$digits" "$recipe/digit.toml" "$WORK/digit-exact" --exact
+  measure "$digits" "$root/docs/graphs/digits.toml" "$WORK/digits"
+  printf '#JSGF V1.0;\ngrammar digit;\npublic <digit> = zero | one | two | three | four | five | six | seven | eight | nine;\n' \
+    > "$WORK/digit.jsgf"
+  peer "$digits" "$WORK/digit-pocketsphinx" "$lexicon" --grammar "$WORK/digit.jsgf"
   finish
 fi
