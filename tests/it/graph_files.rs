@@ -202,7 +202,9 @@ fn mandarin_sequences_are_the_syllables_of_the_list() {
     let files = files.map(|(name, tones)| (recipes.join(format!("{name}.toml")), tones)).into_iter();
     let examples = [("mandarin", 1), ("mandarin-tones", 5)];
     let examples = examples.map(|(name, tones)| (root(&format!("tests/data/graphs/{name}.toml")), tones));
-    for (path, tones) in files.chain(examples) {
+    let models = [("zh", 1), ("zh-tone", 5)];
+    let models = models.map(|(name, tones)| (root(&format!("models/{name}/graph.toml")), tones));
+    for (path, tones) in files.chain(examples).chain(models) {
         let graph = GraphSpec::read(&path).unwrap().compile().unwrap();
         let steps = steps(&graph);
         let inside = steps.iter().filter(|(from, _)| initials.contains(from));

@@ -21,6 +21,8 @@ mod graph_tools;
 mod journey;
 #[cfg(feature = "neural")]
 mod layouts;
+#[cfg(feature = "neural")]
+mod models;
 mod ngram;
 #[cfg(feature = "neural")]
 mod own_data;
