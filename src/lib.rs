@@ -69,8 +69,6 @@ pub mod graph;
 pub mod search;
 
 #[cfg(feature = "neural")]
-pub mod align;
-#[cfg(feature = "neural")]
 pub mod bundle;
 #[cfg(feature = "neural")]
 pub mod decode;
@@ -81,6 +79,7 @@ pub mod phones;
 pub mod syllables;
 
 pub mod data;
+pub mod align;
 pub mod learn;
 pub mod tagging;
 #[cfg(feature = "neural")]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::context::contexts;
 use super::corpus::Corpus;
-use super::transcripts::Words;
+use crate::align::Words;
 use super::{Event, Progress};
 use crate::alignment::{Alignment, Segment, Tier};
 use crate::dp::SegmentSpan;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::alignments::{Alignments, Placed, states};
 use super::corpus::{Corpus, Example};
-use super::transcripts::Words;
+use crate::align::Words;
 use super::{Event, Progress};
 use crate::alignment::Tier;
 use crate::formats;

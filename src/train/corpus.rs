@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::config::TrainConfig;
 use super::sets;
 use super::store::{self, Again, Heard, Role, Source};
-use super::transcripts::{Transcriber, Words};
+use crate::align::{Transcriber, Words};
 use super::{Event, Origin, Progress};
 use crate::data::manifest::Utterance;
 use crate::features::{FeatureConfig, Moments, Normalisation, normalise};

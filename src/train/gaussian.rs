@@ -10,7 +10,7 @@ use super::alignments::{Alignments, Placed};
 use super::config::{GmmStage, TrainConfig};
 use super::context::{self, contexts, statistics};
 use super::corpus::{Corpus, Example};
-use super::transcripts::slots;
+use crate::align::slots;
 use super::{Event, Progress, gaussian_error, work};
 use crate::Result;
 use crate::graph::{Graph, GraphSpec, Tree, Units};

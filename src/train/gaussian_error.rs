@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::corpus::{Corpus, Example};
 use super::gaussian::System;
-use super::transcripts::are_known;
+use crate::align::are_known;
 use super::tune::{Development, Move, descend, errors_with};
 use super::{Event, Progress};
 use crate::Result;

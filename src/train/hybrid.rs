@@ -12,7 +12,7 @@ use super::config::{Learner, NgramConfig, TrainConfig};
 use super::corpus::{Corpus, Example};
 use super::phones;
 use super::sequences::PLAIN;
-use super::transcripts::{are_known, slots};
+use crate::align::{are_known, slots};
 use super::tune::{Development, errors};
 use super::{Event, Progress, Work, work};
 use crate::Result;

@@ -18,7 +18,6 @@ mod sets;
 mod stage;
 mod start;
 mod store;
-mod transcripts;
 mod tune;
 mod work;
 
@@ -37,7 +36,7 @@ pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;
 pub use start::Origin;
 pub use store::Again;
-pub use transcripts::{Transcriber, Words, slots};
+pub use crate::align::{Transcriber, Words, slots};
 pub use tune::{Development, Held, Tuned, tune};
 pub use work::{Earlier, Work};
 

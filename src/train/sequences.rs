@@ -9,7 +9,7 @@ use super::alignments::Alignments;
 use super::config::SequenceStage;
 use super::corpus::Example;
 use super::hybrid::{Filler, Run, Scales, Stage};
-use super::transcripts::slots;
+use crate::align::slots;
 use super::{Event, Progress};
 use crate::Result;
 use crate::emission::HybridScales;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use senone::alignment::Alignment;
+#[cfg(feature = "neural")]
+use senone::audio::Notice;
 use senone::formats::{self, Format};
 use senone::graph::Graph;
 use senone::phones::{PhoneMap, PhoneNames};
@@ -24,7 +26,8 @@ pub struct OutputArgs {
     /// Write one file an utterance into this folder instead of standard output
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// What rows of text and CTM are of; TextGrid and JSON have everything [default: words where the graph has some]
+    /// What rows of text and CTM are of; TextGrid and JSON have everything [default: words where the graph has
+    /// some; of `senone align`: phones]
     #[arg(long, value_enum, value_name = "TIER")]
     pub tier: Option<TierName>,
     #[command(flatten)]
@@ -135,6 +138,14 @@ pub enum Said {
     Once,
     /// Of every recording: something is wrong with it.
     Always,
+}
+
+#[cfg(feature = "neural")]
+impl Said {
+    /// What was decided about audio, as it is told.
+    pub fn of_notice(notice: &Notice) -> (String, Self) {
+        (notice.to_string(), if notice.is_ordinary() { Self::Once } else { Self::Always })
+    }
 }
 
 /// What stands above an utterance's columns of text.

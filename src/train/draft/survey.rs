@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::transcripts::Transcriber;
+use crate::align::Transcriber;
 use super::{DraftRequest, FILLER};
 use crate::audio::{Clip, Notice, read_clips};
 use crate::bundle::Bundle;
