@@ -329,7 +329,8 @@ mod tests {
         let mut random = crate::random::Random::new(5);
         // Digital silence at the start, too short inside, long enough inside, and at the end.
         let stretches = [(3000, 0.0), (4000, 0.1), (3000, 0.0), (4000, 0.1), (9000, 0.0), (4000, 0.1), (2000, 0.0)];
-        let noise = stretches.map(|(count, loudness)| (0..count).map(|_| loudness * random.normal()).collect::<Vec<f32>>());
+        let noise =
+            stretches.map(|(count, loudness)| (0..count).map(|_| loudness * random.normal()).collect::<Vec<f32>>());
         let samples = noise.concat();
         let whole = posteriors(&bundle, &samples).unwrap();
         for block in [480, 1000, 7000] {

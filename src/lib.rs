@@ -43,7 +43,7 @@
 //!
 //! # The journey
 //!
-//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → [`search`], `decode`, `align` → [`formats`];
+//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → [`search`], `decode`, [`align`] → [`formats`];
 //! for training [`data`] → [`learn`] → `train` → `bundle`; for text [`data`] → [`tagging`] → [`learn`]; [`metrics`] says how
 //! good the result is. Mandarin has its spelling in [`pinyin`] and its syllables in [`syllables`]. The modules without a link need candle and come with the Cargo feature `neural`, which is on by default.
 
@@ -78,8 +78,8 @@ pub mod metrics;
 pub mod phones;
 pub mod syllables;
 
-pub mod data;
 pub mod align;
+pub mod data;
 pub mod learn;
 pub mod tagging;
 #[cfg(feature = "neural")]

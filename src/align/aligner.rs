@@ -187,7 +187,8 @@ fn next_beam(beam: f32) -> f32 {
 /// The symbol of `bundle` that stands for unknown words: one that training left without frames, `SPN` if there are several.
 fn filler(bundle: &Bundle) -> Option<SymbolId> {
     let spec = &bundle.graph;
-    let is_dead = |&symbol: &SymbolId| spec.pdfs_of(symbol).all(|pdf| bundle.priors.log()[pdf.index()] == f32::NEG_INFINITY);
+    let is_dead =
+        |&symbol: &SymbolId| spec.pdfs_of(symbol).all(|pdf| bundle.priors.log()[pdf.index()] == f32::NEG_INFINITY);
     let dead: Vec<SymbolId> = spec.symbols().ids().filter(is_dead).collect();
     match dead[..] {
         [only] => Some(only),
@@ -219,7 +220,10 @@ impl<'a> Heard<'a> {
     fn emissions(&self, posteriors: &LogPosteriors) -> Result<Emissions> {
         let bundle = &self.aligner.bundle;
         let emissions = hybrid(posteriors, &bundle.priors, bundle.description.search.hybrid())?;
-        self.filler.as_ref().map_or(Ok(emissions.clone()), |filler| filler.fill(&emissions))
+        match &self.filler {
+            Some(filler) => filler.fill(&emissions),
+            None => Ok(emissions),
+        }
     }
 
     fn listen(&mut self, take: &mut dyn FnMut(&Emissions) -> Result<()>) -> Result<()> {

@@ -21,7 +21,6 @@ pub(super) struct Filler {
 
 impl Filler {
     /// The filler `symbol` of `spec`; scores are `acoustic_scale` times natural logs.
-    #[cfg_attr(not(feature = "neural"), allow(dead_code, reason = "for the aligner"))]
     pub(super) fn new(spec: &GraphSpec, symbol: SymbolId, acoustic_scale: f32) -> Self {
         let pdfs = |symbol| spec.pdfs_of(symbol).map(PdfId::index);
         let is_speech = |other: &SymbolId| *other != symbol && !spec.optional().contains(other);
@@ -34,7 +33,6 @@ impl Filler {
     /// ```text
     /// emission'[t, filler] = max over pdfs p of speech of emission[t, p] - penalty
     /// ```
-    #[cfg_attr(not(feature = "neural"), allow(dead_code, reason = "for the aligner"))]
     pub(super) fn fill(&self, emissions: &Emissions) -> Result<Emissions> {
         let mut scores = emissions.matrix().clone();
         for frame in 0..scores.rows() {
@@ -43,5 +41,26 @@ impl Filler {
             self.own.iter().for_each(|&pdf| row[pdf] = best - self.penalty);
         }
         Emissions::new(scores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Matrix;
+
+    #[test]
+    fn the_filler_is_any_speech_at_a_price() {
+        let text = "format = 1\noptional = ['sil']\n[classes]\nall = ['sil', 'a', 'b', 'spn']\n[boundary]\nstart = '*'\n\
+            end = '*'\n[[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 1\nself_loop = 0.5\n";
+        let spec = GraphSpec::parse(text).unwrap();
+        let never = f32::NEG_INFINITY;
+        let cells = vec![-0.5, -2.0, -3.0, never, -4.0, -5.0, -1.0, never];
+        let emissions = Emissions::new(Matrix::from_vec(2, 4, cells).unwrap()).unwrap();
+        let filled = Filler::new(&spec, SymbolId(3), 0.5).fill(&emissions).unwrap();
+        assert_eq!(
+            (filled.frame(0), filled.frame(1)),
+            (&[-0.5, -2.0, -3.0, -2.75][..], &[-4.0, -5.0, -1.0, -1.75][..])
+        );
     }
 }

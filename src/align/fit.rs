@@ -108,10 +108,44 @@ fn with_items(fits: &mut [Fit]) {
     }
 }
 
-/// The mean ratio of a frame of the phones among `fits`; none when there is no phone.
-pub fn mean_ratio(fits: &[Fit]) -> Option<f64> {
-    let phones = || fits.iter().filter(|fit| fit.role == Role::Phone);
-    let frames: usize = phones().map(Fit::frames).sum();
-    let sum: f64 = phones().map(|fit| fit.ratio * fit.frames() as f64).sum();
-    (frames > 0).then(|| sum / frames as f64)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Matrix;
+    use crate::symbols::WordId;
+
+    const GRAPH: &str = "format = 1\noptional = ['sil']\n[classes]\nall = ['sil', 'a', 'spn']\n[boundary]\nstart = '*'\n\
+        end = '*'\n[[allow]]\nfrom = '*'\nto = '*'\n[topology.default]\nstates = 2\nself_loop = 0.5\n";
+
+    #[test]
+    fn a_ratio_is_the_mean_difference_to_the_best_of_each_frame() {
+        let spec = GraphSpec::parse(GRAPH).unwrap();
+        let span = |symbol, word: Option<u32>, start, end| SegmentSpan {
+            symbol: SymbolId(symbol),
+            word: word.map(WordId),
+            start,
+            end,
+        };
+        // A word of two phones, a pause, an unknown word; two pdfs for each symbol.
+        let spans = [span(1, None, 0, 1), span(1, Some(0), 1, 3), span(0, None, 3, 4), span(2, Some(1), 4, 5)];
+        let row = |cells: [f32; 6]| Emissions::new(Matrix::from_vec(1, 6, cells.to_vec()).unwrap()).unwrap();
+        let frames = [
+            row([-9.0, -9.0, -1.0, -4.0, -9.0, -9.0]),
+            row([-9.0, -9.0, -4.0, -3.0, -1.0, -9.0]),
+            row([-2.0, -9.0, -5.0, -3.0, -9.0, -9.0]),
+            row([-9.0, -6.0, -1.0, -9.0, -9.0, -9.0]),
+            row([-9.0, -9.0, -1.0, -9.0, -9.0, -2.0]),
+        ];
+        let mut fitting = Fitting::new(&spans, (&spec, Some(SymbolId(2))), 0.5);
+        frames.iter().for_each(|frame| fitting.push(frame));
+        let fits = fitting.finish();
+        let found: Vec<_> = fits.iter().map(|fit| (fit.role, fit.item, fit.frames(), fit.ratio)).collect();
+        let expected = [
+            (Role::Phone, Some(0), 1, 0.0),
+            (Role::Phone, Some(0), 2, -3.0),
+            (Role::Pause, None, 1, -10.0),
+            (Role::Filler, Some(1), 1, -2.0),
+        ];
+        assert_eq!(found, expected);
+    }
 }

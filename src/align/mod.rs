@@ -29,8 +29,11 @@
 
 #[cfg(feature = "neural")]
 mod aligner;
+#[cfg(feature = "neural")]
 mod filler;
 pub mod fit;
+#[cfg(feature = "neural")]
+mod say;
 pub mod summary;
 mod transcriber;
 mod transcript;

@@ -18,7 +18,7 @@ pub struct Row {
     pub seconds: Option<f64>,
     /// Words of the transcript, or phones where it has only these; and how many have no pronunciation.
     pub words: Option<(usize, usize)>,
-    /// Mean log-likelihood ratio of a frame of its phones, see [`super::fit`].
+    /// How well its phones fit, see [`super::verdict::mean_ratio`].
     pub fit: Option<f64>,
 }
 
@@ -52,7 +52,13 @@ mod tests {
     #[test]
     fn a_row_has_a_field_for_each_column() {
         let short = Verdict::TooShort { needed: 180, available: 66 };
-        let aligned = Row { utterance: "a\tb".into(), verdict: Verdict::Aligned, seconds: Some(2.0), words: Some((5, 1)), fit: Some(-0.25) };
+        let aligned = Row {
+            utterance: "a\tb".into(),
+            verdict: Verdict::Aligned,
+            seconds: Some(2.0),
+            words: Some((5, 1)),
+            fit: Some(-0.25),
+        };
         let failed = Row { utterance: "c".into(), verdict: short, seconds: None, words: None, fit: None };
         let mut text = Vec::new();
         write(&[aligned, failed], &mut text).unwrap();

@@ -7,8 +7,6 @@ use super::transcriber::Transcriber;
 use crate::audio::Clip;
 use crate::data::manifest::Utterance;
 use crate::graph::lexicon::Lexicon;
-use crate::graph::{GraphSpec, Slot, Word};
-use crate::symbols::{SymbolId, WordId};
 use crate::{Error, Result};
 
 /// What a transcript is made of.
@@ -53,6 +51,10 @@ pub struct Transcript {
     pub punctuated: usize,
 }
 
+/// Why an utterance of which nothing is said cannot be aligned.
+const MISSING: &str =
+    "no transcript: expected a .txt, .lab or .TextGrid of the same name beside the recording, or a text";
+
 /// Words that a message names before it only counts.
 const NAMED: usize = 5;
 
@@ -63,6 +65,10 @@ impl Transcript {
     /// # Errors
     /// [`Error::Transcript`] when it says nothing, has no transcript at all, or no word that the lexicon knows.
     pub fn of(utterance: &Utterance, lexicon: Option<&Lexicon>) -> Result<Self> {
+        // What is listed nowhere but with its audio has no transcript; elsewhere it may be empty.
+        if utterance.place.path == utterance.audio.path && utterance.words.is_none() && utterance.phones.is_none() {
+            return Err(Error::Transcript { reason: MISSING.into() });
+        }
         let said = Transcriber::new(lexicon, "").words(utterance)?;
         let text = utterance.words.as_deref().unwrap_or_default();
         let words = lexicon.map(|lexicon| lexicon.words_of(text)).filter(|words| words.len() == said.len());
@@ -120,48 +126,63 @@ impl Transcript {
 
     fn all_unknown(&self) -> Error {
         let named = self.unknown_words();
-        let reason =
-            format!("no word of the transcript is in the lexicon: {named}: give a lexicon of its language and its script");
+        let reason = format!(
+            "no word of the transcript is in the lexicon: {named}: give a lexicon of its language and its script"
+        );
         Error::Transcript { reason }
     }
+}
 
-    /// The words as a graph has them, one for each item.
-    pub(super) fn words(&self) -> Vec<Word> {
-        self.items.iter().map(|item| Word { text: item.text.clone(), parts: vec![] }).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lexicon() -> Lexicon {
+        Lexicon::parse("d".as_ref(), "hello HH AH0 L OW1\nit's IH T S\nco K OW\nop AA P\nread R EH D\nread R IY D\n")
+            .unwrap()
     }
 
-    /// The items as slots over the symbols of `spec`, each with its number as its word; `filler` stands for unknown words.
-    ///
-    /// # Errors
-    /// [`Error::Transcript`] naming a phone that the graph lacks, or the unknown words when there is no filler.
-    pub(super) fn slots(&self, spec: &GraphSpec, filler: Option<SymbolId>) -> Result<Vec<Slot>> {
-        let slot = |(index, item): (usize, &Item)| {
-            let mut alternatives = vec![];
-            for names in &item.pronunciations {
-                let symbol = |name: &String| spec.symbols().get(name).ok_or_else(|| self.no_phone(index, name));
-                alternatives.push(names.iter().map(symbol).collect::<Result<Vec<SymbolId>>>()?);
-            }
-            if alternatives.is_empty() {
-                alternatives.push(vec![filler.ok_or_else(|| self.no_filler())?]);
-            }
-            Ok(Slot { word: Some(WordId::from_index(index)), alternatives })
-        };
-        self.items.iter().enumerate().map(slot).collect()
+    fn of(text: &str) -> Result<Transcript> {
+        Transcript::of_text(text, Some(&lexicon()))
     }
 
-    fn no_filler(&self) -> Error {
-        let named = self.unknown_words();
-        Error::Transcript { reason: format!("not in the lexicon: {named}: add pronunciations, or correct the transcript") }
+    #[test]
+    fn words_have_pronunciations_or_are_unknown() {
+        let made = of("read xyzzy hello foo").unwrap();
+        assert_eq!((made.unit, made.items[0].pronunciations.len()), (Unit::Word, 2));
+        assert_eq!(made.unknown().collect::<Vec<_>>(), [(2, "xyzzy"), (4, "foo")]);
+        assert_eq!(made.unknown_words(), "'xyzzy' (word 2), 'foo' (word 4)");
+        let many = of("hello a b c d e f g").unwrap().unknown_words();
+        assert!(many.ends_with("'e' (word 6), and 2 more"), "{many}");
     }
 
-    fn no_phone(&self, index: usize, name: &str) -> Error {
-        let (item, position) = (&self.items[index], index + 1);
-        let reason = match self.unit {
-            Unit::Phone => format!("'{}' (token {position}) is no phone of the model: a transcript of words needs a lexicon", item.text),
-            Unit::Word => {
-                format!("the phone '{name}' of '{}' (word {position}) is not one of the model's: correct the lexicon", item.text)
-            }
-        };
-        Error::Transcript { reason }
+    #[test]
+    fn what_is_read_otherwise_is_noted() {
+        let made = of("Hello, IT\u{2019}S co-op \u{2014} read!").unwrap();
+        let texts: Vec<&str> = made.items.iter().map(|item| item.text.as_str()).collect();
+        assert_eq!(texts, ["hello", "it's", "co", "op", "read"]);
+        let found: Vec<_> = made.readings.iter().map(|r| (r.position, r.written.as_str(), r.read.as_str())).collect();
+        assert_eq!(found, [(2, "IT\u{2019}S", "it's"), (3, "co-op", "co op")]);
+        assert_eq!(made.punctuated, 3);
+        assert!(of("HELLO read").unwrap().readings.is_empty());
+    }
+
+    #[test]
+    fn nothing_known_and_nothing_said_are_errors() {
+        let error = |text: &str| of(text).unwrap_err().to_string();
+        assert_eq!(error(" "), "the transcript is empty");
+        assert!(
+            error("\u{4f60}\u{597d}")
+                .starts_with("no word of the transcript is in the lexicon: '\u{4f60}\u{597d}' (word 1): ")
+        );
+        let missing = Transcript::of(&Utterance::bare("a", crate::audio::Clip::whole("a.wav")), Some(&lexicon()));
+        assert_eq!(missing.unwrap_err().to_string(), MISSING);
+    }
+
+    #[test]
+    fn tokens_are_phones_without_a_lexicon() {
+        let made = Transcript::of_text("HH AH0", None).unwrap();
+        assert_eq!((made.unit, made.items[1].text.as_str()), (Unit::Phone, "AH"));
+        assert!(made.readings.is_empty() && made.punctuated == 0);
     }
 }

@@ -1,14 +1,14 @@
 //! `senone align`: phones and words with times from recordings and what is said in them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use rayon::prelude::*;
-use senone::align::fit::{Role, mean_ratio};
+use senone::align::fit::Role;
 use senone::align::summary::{self, Row};
+use senone::align::verdict::mean_ratio;
 use senone::align::{AlignOptions, Aligned, Aligner, Transcript, Unknown, Verdict};
-use senone::audio::Channel;
+use senone::audio::{Audio, Channel, Clip, read_clips};
 use senone::bundle;
 use senone::data::manifest::Utterance;
 use senone::formats::atomic;
@@ -110,7 +110,9 @@ fn spoken(args: &AlignArgs) -> Result<Vec<Spoken>> {
         }
         (Some(_), all) => {
             let count = all.len();
-            return Err(Error::Other(format!("--text says what one recording holds, and there are {count}: write a manifest")));
+            return Err(Error::Other(format!(
+                "--text says what one recording holds, and there are {count}: write a manifest"
+            )));
         }
     }
     Ok(spoken)
@@ -118,7 +120,7 @@ fn spoken(args: &AlignArgs) -> Result<Vec<Spoken>> {
 
 fn check(args: &AlignArgs, spoken: &[Spoken]) -> Result<()> {
     let inputs = || spoken.iter().map(|one| &one.input);
-    if args.text.is_none() && inputs().any(|input| input.path() == Path::new("-")) {
+    if args.text.is_none() && inputs().any(Input::is_stdin) {
         return Err(Error::Other("standard input (-) has no text beside it: say it with --text".into()));
     }
     if args.output.holds_one() && spoken.len() > 1 {
@@ -148,7 +150,10 @@ impl Work<'_> {
     /// Aligns batch by batch; output keeps the order of the inputs.
     fn align_all(&self, spoken: &[Spoken], (sink, tables): (&mut Sink<'_>, &mut Tables)) -> Result<()> {
         for batch in spoken.chunks(BATCH_FILES) {
-            let done: Vec<Done> = batch.par_iter().map(|one| self.align(one)).collect();
+            let clips: Vec<Clip> = batch.iter().map(|one| self.clip(&one.input)).collect();
+            let done = read_clips(&clips.iter().collect::<Vec<_>>(), self.sample_rate_hz(), |index, audio| {
+                self.align(&batch[index], audio)
+            });
             for (one, Done { told, row, phones }) in batch.iter().zip(done) {
                 tables.rows.push(row);
                 tables.phones += &phones;
@@ -158,7 +163,20 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn align(&self, one: &Spoken) -> Done {
+    fn sample_rate_hz(&self) -> u32 {
+        self.aligner.bundle().description.features.sample_rate_hz
+    }
+
+    fn channel(&self) -> Option<Channel> {
+        self.args.channel.map(|number| Channel::Only(usize::from(number) - 1))
+    }
+
+    /// What is read of a recording.
+    fn clip(&self, input: &Input) -> Clip {
+        Clip { channel: self.channel().unwrap_or(input.audio.channel), ..input.audio.clone() }
+    }
+
+    fn align(&self, one: &Spoken, audio: Result<Audio>) -> Done {
         let mut row = Row {
             utterance: one.input.utterance.clone(),
             verdict: Verdict::Aligned,
@@ -166,12 +184,13 @@ impl Work<'_> {
             words: None,
             fit: None,
         };
-        match self.aligned(one, &mut row) {
+        match self.aligned((one, audio), &mut row) {
             Ok((aligned, notices)) => {
                 row.verdict = aligned.verdict.clone();
                 row.fit = mean_ratio(&aligned.fits);
-                let rate = self.aligner.bundle().description.features.sample_rate_hz;
-                let phones = if self.args.gop.is_some() { phones(&row.utterance, &aligned, rate) } else { String::new() };
+                let rate = self.sample_rate_hz();
+                let phones =
+                    if self.args.gop.is_some() { phones(&row.utterance, &aligned, rate) } else { String::new() };
                 Done { told: Ok((aligned.into_alignment(&one.input.utterance, rate), notices)), row, phones }
             }
             Err(error) => {
@@ -182,14 +201,15 @@ impl Work<'_> {
     }
 
     /// The alignment of a recording and what to tell of it; what is known by then goes to `row`.
-    fn aligned(&self, one: &Spoken, row: &mut Row) -> Result<(Aligned, Notices)> {
+    fn aligned(&self, (one, audio): (&Spoken, Result<Audio>), row: &mut Row) -> Result<(Aligned, Notices)> {
         let utterance = one.said.as_ref().map_err(|error| Error::Other(error.to_string()))?;
         let transcript = Transcript::of(utterance, self.lexicon)?;
         row.words = Some((transcript.items.len(), transcript.unknown().count()));
-        let rate = self.aligner.bundle().description.features.sample_rate_hz;
-        let channel = self.args.channel.map(|number| Channel::Only(usize::from(number) - 1));
-        let audio = one.input.read(rate, channel)?;
-        row.seconds = Some(audio.samples.len() as f64 / f64::from(rate));
+        let audio = match one.input.is_stdin() {
+            true => one.input.read(self.sample_rate_hz(), self.channel())?,
+            false => audio?,
+        };
+        row.seconds = Some(audio.samples.len() as f64 / f64::from(audio.sample_rate));
         let aligned = self.aligner.align(&audio.samples, &transcript)?;
         let mut notices: Notices = audio.notices.iter().map(Said::of_notice).collect();
         notices.extend(read_otherwise(&transcript));
@@ -225,7 +245,9 @@ fn read_otherwise(transcript: &Transcript) -> Notices {
     if transcript.punctuated > 0 {
         notices.push(("punctuation of the transcript is left out".to_owned(), Said::Once));
     }
-    let read = |reading: &senone::align::Reading| format!("'{}' (token {}) as '{}'", reading.written, reading.position, reading.read);
+    let read = |reading: &senone::align::Reading| {
+        format!("'{}' (token {}) as '{}'", reading.written, reading.position, reading.read)
+    };
     let readings: Vec<String> = transcript.readings.iter().take(5).map(read).collect();
     if !readings.is_empty() {
         let more = transcript.readings.len() - readings.len();
@@ -239,7 +261,8 @@ fn read_otherwise(transcript: &Transcript) -> Notices {
 fn phones(utterance: &str, aligned: &Aligned, sample_rate: u32) -> String {
     let seconds = |samples: u64| samples as f64 / f64::from(sample_rate);
     let mut text = String::new();
-    for (segment, fit) in aligned.phones.segments.iter().zip(&aligned.fits).filter(|(_, fit)| fit.role != Role::Filler) {
+    for (segment, fit) in aligned.phones.segments.iter().zip(&aligned.fits).filter(|(_, fit)| fit.role != Role::Filler)
+    {
         let word = fit.item.map_or(String::new(), |item| (item + 1).to_string());
         let (start, end) = (seconds(segment.start), seconds(segment.end));
         text += &format!("{utterance}\t{word}\t{}\t{start:.3}\t{end:.3}\t{:.3}\n", segment.label, fit.ratio);

@@ -22,7 +22,7 @@ impl Input {
     /// Reads the recording; `channel` takes the place of the one that a manifest names.
     pub fn read(&self, sample_rate_hz: u32, channel: Option<Channel>) -> Result<Audio> {
         let path = self.path();
-        if path != Path::new("-") {
+        if !self.is_stdin() {
             let channel = channel.unwrap_or(self.audio.channel);
             return Clip { channel, ..self.audio.clone() }.read(sample_rate_hz);
         }
@@ -35,6 +35,11 @@ impl Input {
     /// The recording as an utterance of which nothing is known but the audio.
     pub fn utterance(&self) -> Utterance {
         Utterance::bare(&self.utterance, self.audio.clone())
+    }
+
+    /// Whether it is read from standard input.
+    pub fn is_stdin(&self) -> bool {
+        self.path() == Path::new("-")
     }
 
     /// The file, or `-` for standard input.

@@ -27,6 +27,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
+pub use crate::align::{Transcriber, Words, slots};
 pub use alignments::{Alignments, targets};
 pub use config::{
     CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
@@ -36,7 +37,6 @@ pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;
 pub use start::Origin;
 pub use store::Again;
-pub use crate::align::{Transcriber, Words, slots};
 pub use tune::{Development, Held, Tuned, tune};
 pub use work::{Earlier, Work};
 

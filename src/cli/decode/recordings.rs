@@ -1,6 +1,6 @@
 //! Recordings to phones and words: the whole journey, with a model.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -79,7 +79,7 @@ fn recogniser(args: &DecodeArgs) -> Result<Recogniser> {
 }
 
 fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
-    if inputs.iter().filter(|input| input.path() == Path::new("-")).count() > 1 {
+    if inputs.iter().filter(|input| input.is_stdin()).count() > 1 {
         return Err(Error::Other("standard input (-) can be read only once".into()));
     }
     if args.output.holds_one() && inputs.len() > 1 {
