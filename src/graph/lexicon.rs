@@ -158,7 +158,7 @@ impl Lexicon {
     }
 
     /// The error of a `phone` that the graph lacks.
-    pub(crate) fn unknown_phone(&self, line: usize, phone: &str, word: &str) -> Error {
+    pub(super) fn unknown_phone(&self, line: usize, phone: &str, word: &str) -> Error {
         self.error(line, format!("the phone '{phone}' of '{word}' is not a symbol of the graph: add it there"))
     }
 
