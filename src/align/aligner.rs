@@ -132,7 +132,7 @@ impl Aligner {
             Ok(())
         })?;
         let fits = fitting.finish();
-        let verdict = match self.doubt(&fits, transcript) {
+        let verdict = match self.doubt(&fits, (transcript, heard.samples.len())) {
             Some(doubt) => Verdict::Doubtful(doubt),
             None if beam > self.options.beam => Verdict::Widened { beam },
             None => Verdict::Aligned,
@@ -140,12 +140,14 @@ impl Aligner {
         Ok(Found { spans, fits, verdict, retries, beam })
     }
 
-    fn doubt(&self, fits: &[Fit], transcript: &Transcript) -> Option<Doubt> {
-        let frame_seconds = self.bundle.timing().search_shift_ms() / 1000.0;
+    fn doubt(&self, fits: &[Fit], (transcript, samples): (&Transcript, usize)) -> Option<Doubt> {
+        let timing = self.bundle.timing();
+        let frame_seconds = timing.search_shift_ms() / 1000.0;
+        let seconds = samples as f64 / f64::from(timing.sample_rate);
         let (reason, range) = verdict::doubt(fits, frame_seconds, &self.options.thresholds)?;
         let stretch = &fits[range];
         let [start_seconds, end_seconds] =
-            [stretch[0].start, stretch[stretch.len() - 1].end].map(|frame| frame as f64 * frame_seconds);
+            [stretch[0].start, stretch[stretch.len() - 1].end].map(|frame| (frame as f64 * frame_seconds).min(seconds));
         Some(Doubt { start_seconds, end_seconds, what: self.named(stretch, reason, transcript), reason })
     }
 

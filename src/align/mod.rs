@@ -43,9 +43,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "neural")]
 pub use aligner::{AlignOptions, Aligned, Aligner, Unknown};
-pub use transcriber::{Transcriber, Words, slots};
-#[cfg(feature = "neural")]
-pub(crate) use transcriber::{are_known, is_one_known};
+pub use transcriber::{Transcriber, Words, are_known, is_one_known, slots};
 pub use transcript::{Item, Reading, Transcript, Unit};
 pub use verdict::Verdict;
 

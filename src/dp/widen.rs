@@ -41,7 +41,7 @@ pub trait Blocks {
 
 impl Blocks for &Emissions {
     fn play(&mut self, take: &mut dyn FnMut(&Emissions) -> Result<()>) -> Result<()> {
-        take(*self)
+        take(self)
     }
 }
 

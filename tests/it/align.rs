@@ -218,17 +218,30 @@ fn what_a_text_loses_is_told() {
     );
 }
 
+/// With the built-in model, for which the thresholds are.
 #[test]
-fn a_wrong_transcript_is_doubtful() {
-    let (dir, words) = one();
-    let align = |text: &str| dir.senone(&format!("{ALIGN} one.wav --summary summary.tsv --text")).arg(text).ok();
-    align(&words);
-    assert_eq!(summary(&dir)[0][1], "aligned");
-    let wrong = words.split(' ').map(|word| if word == "see" { "ma" } else { "see" }).collect::<Vec<_>>().join(" ");
-    let ran = align(&format!("{wrong} {wrong}"));
-    let verdict = &summary(&dir)[0];
-    assert_eq!(verdict[1], "doubtful", "{verdict:?}");
-    assert!(ran.stderr.contains("doubtful: from ") && !ran.stdout.is_empty(), "{}", ran.stderr);
+fn what_is_not_said_or_not_written_is_doubtful() {
+    let dir = Dir::new();
+    dir.write("words.dict", DICTIONARY);
+    let align = |text: &str| {
+        let line = "align --lexicon words.dict --tier words --summary summary.tsv --text";
+        let ran = dir.senone(line).arg(text).arg(sentence()).ok();
+        let row = summary(&dir).remove(0);
+        assert_eq!(ran.stdout.lines().count(), text.split(' ').count());
+        assert!(row[1] == "aligned" || ran.stderr.ends_with(&format!(": doubtful: {}\n", row[6])), "{}", ran.stderr);
+        (row[1].clone(), row[6].clone())
+    };
+    assert_eq!(align("he was not an ill disposed young man").0, "aligned");
+    let (verdict, detail) = align("young man disposed an ill man he was young");
+    assert_eq!(verdict, "doubtful");
+    let all = "from 0.00 to 2.99 s the recording does not sound like 'young man disposed an ill man ...' (fit -";
+    assert!(detail.starts_with(all), "{detail}");
+    let (verdict, detail) = align("he was not");
+    assert_eq!(verdict, "doubtful");
+    assert!(detail.contains(" s something is said that the transcript does not have (fit of a pause -"), "{detail}");
+    let (verdict, detail) = align("he was not an ill disposed young man he was not an ill");
+    assert_eq!(verdict, "doubtful");
+    assert!(detail.contains("'he was not") && detail.starts_with("from 2."), "{detail}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn the_best_pronunciations_pauses_and_boundaries_are_found() {
     let (mut variants, mut pauses) = ([0; 2], 0);
     for seed in 0..200 {
         let mut random = Random::new(seed);
-        let weights = Weights((0..spec.transitions()).map(|_| -random.uniform() as f32).collect());
+        let weights = Weights((0..spec.transitions()).map(|_| -random.uniform()).collect());
         let cells = (0..FRAMES * 3).map(|_| 3.0 * random.normal()).collect();
         let emissions = Emissions::new(Matrix::from_vec(FRAMES, 3, cells).unwrap()).unwrap();
         let role = |id| (spec.transition_role(TransitionId::from_index(id)), weights.0[id]);
