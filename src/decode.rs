@@ -144,17 +144,20 @@ impl Decoder<'_> {
     }
 }
 
-/// The first half of the journey: samples to log-posteriors.
-struct Listener<'a> {
+/// The first half of the journey: samples to log-posteriors, digital silence said to be silence.
+pub(crate) struct Listener<'a> {
     bundle: &'a Bundle,
     frontend: Frontend,
     network: StreamState,
+    /// What was not taken yet.
     posteriors: Matrix,
     silence: SilenceWatch,
 }
 
 impl<'a> Listener<'a> {
-    fn new(bundle: &'a Bundle) -> Result<Self> {
+    /// # Errors
+    /// When the model's features cannot be computed block by block.
+    pub(crate) fn new(bundle: &'a Bundle) -> Result<Self> {
         Ok(Self {
             bundle,
             frontend: Frontend::new(&bundle.description.features, Some(&bundle.moments))?,
@@ -164,22 +167,34 @@ impl<'a> Listener<'a> {
         })
     }
 
-    fn push(&mut self, samples: &[f32]) -> Result<()> {
+    pub(crate) fn push(&mut self, samples: &[f32]) -> Result<()> {
         self.silence.push(samples);
         let frames = self.frontend.push(samples);
         self.posteriors.append(&self.bundle.network.step(&mut self.network, &frames, false)?.0);
         Ok(())
     }
 
-    /// The log-posteriors, and how many samples there were.
-    fn finish(mut self) -> Result<(LogPosteriors, u64)> {
+    /// The log-posteriors that came since the last time and that nothing heard later can change.
+    pub(crate) fn take(&mut self) -> LogPosteriors {
+        let (certain, rows) = (self.silence.certain().min(self.posteriors.rows()), self.posteriors.rows());
+        let rest = self.posteriors.slice_rows(certain..rows);
+        let mut taken = std::mem::replace(&mut self.posteriors, rest).slice_rows(0..certain);
+        say_silence(&mut taken, (&self.silence.frames, self.silence.before), &silence_pdfs(&self.bundle.graph));
+        self.silence.forget(certain);
+        LogPosteriors(taken)
+    }
+
+    /// The log-posteriors that were not taken yet, and how many samples there were.
+    pub(crate) fn finish(mut self) -> Result<(LogPosteriors, u64)> {
         let rest = self.frontend.finish();
         self.posteriors.append(&self.bundle.network.step(&mut self.network, &rest, true)?.0);
         let needed = self.bundle.timing().length;
         if self.silence.samples < u64::from(needed) {
             return Err(Error::TooShort { samples: self.silence.samples, needed });
         }
-        say_silence(&mut self.posteriors, &self.silence.silent_frames(), &silence_pdfs(&self.bundle.graph));
+        let mut silent = self.silence.silent_frames();
+        silent.truncate(self.silence.before + self.posteriors.rows());
+        say_silence(&mut self.posteriors, (&silent, self.silence.before), &silence_pdfs(&self.bundle.graph));
         Ok((LogPosteriors(self.posteriors), self.silence.samples))
     }
 }
@@ -197,19 +212,20 @@ const SILENT_LOG_POSTERIOR: f32 = -30.0;
 const PAUSE_FRAMES: usize = 10;
 
 /// A stretch without any signal says silence and nothing else, whatever a network that never saw one makes of it.
-fn say_silence(posteriors: &mut Matrix, silent: &[bool], silence_pdfs: &[usize]) {
+///
+/// `silent` tells it of `before` frames that come first, then of those of `posteriors`, and of some that follow.
+fn say_silence(posteriors: &mut Matrix, (silent, before): (&[bool], usize), silence_pdfs: &[usize]) {
     if silence_pdfs.is_empty() {
         return;
     }
     let share = -(silence_pdfs.len() as f32).ln();
-    let silent = &silent[..silent.len().min(posteriors.rows())];
     for stretch in silent.chunk_by(|before, after| before == after).scan(0, with_start).filter(|(_, part)| part[0]) {
         let (start, end) = (stretch.0, stretch.0 + stretch.1.len());
         if start > 0 && end < silent.len() && stretch.1.len() < PAUSE_FRAMES {
             continue;
         }
-        for frame in start..end {
-            let row = posteriors.row_mut(frame);
+        for frame in start.max(before)..end.min(before + posteriors.rows()) {
+            let row = posteriors.row_mut(frame - before);
             row.fill(SILENT_LOG_POSTERIOR);
             silence_pdfs.iter().for_each(|&pdf| row[pdf] = share);
         }
@@ -230,12 +246,15 @@ struct SilenceWatch {
     samples: u64,
     first: f32,
     constant: bool,
+    /// Whether each frame is silent: those that are needed still, and [`PAUSE_FRAMES`] (or all) before them.
     frames: Vec<bool>,
+    /// How many of them are before those that are needed still.
+    before: usize,
 }
 
 impl SilenceWatch {
     fn new(timing: FrameTiming) -> Self {
-        Self { frame_samples: timing.search_shift(), samples: 0, first: 0.0, constant: true, frames: Vec::new() }
+        Self { frame_samples: timing.search_shift(), samples: 0, first: 0.0, constant: true, frames: vec![], before: 0 }
     }
 
     fn push(&mut self, samples: &[f32]) {
@@ -250,6 +269,21 @@ impl SilenceWatch {
                 self.frames.push(self.constant);
             }
         }
+    }
+
+    /// How many of the frames that are needed still are in a pause for certain, or for certain not: all but a stretch that may
+    /// prove too short.
+    fn certain(&self) -> usize {
+        let open = self.frames.iter().rev().take_while(|silent| **silent).count();
+        let is_pause = open >= PAUSE_FRAMES || open == self.frames.len();
+        (self.frames.len() - if is_pause { 0 } else { open }).saturating_sub(self.before)
+    }
+
+    /// The first `count` of the frames are not needed any more.
+    fn forget(&mut self, count: usize) {
+        let known = self.before + count;
+        self.before = known.min(PAUSE_FRAMES);
+        self.frames.drain(..known - self.before);
     }
 
     /// By search frame; a last frame that was cut short counts as it is.
@@ -283,9 +317,34 @@ mod tests {
         silent.extend([true; 10]);
         silent.extend([false, true]);
         let mut posteriors = Matrix::zeros(silent.len(), 2);
-        say_silence(&mut posteriors, &silent, &[1]);
+        say_silence(&mut posteriors, (&silent, 0), &[1]);
         let forced: Vec<usize> = (0..silent.len()).filter(|&frame| posteriors.row(frame)[0] < -1.0).collect();
         let expected: Vec<usize> = std::iter::once(0).chain(12..22).chain([23]).collect();
         assert_eq!(forced, expected);
+    }
+
+    #[test]
+    fn posteriors_taken_early_are_those_of_the_whole() {
+        let bundle = Bundle::builtin().unwrap();
+        let mut random = crate::random::Random::new(5);
+        // Digital silence at the start, too short inside, long enough inside, and at the end.
+        let stretches = [(3000, 0.0), (4000, 0.1), (3000, 0.0), (4000, 0.1), (9000, 0.0), (4000, 0.1), (2000, 0.0)];
+        let noise =
+            stretches.map(|(count, loudness)| (0..count).map(|_| loudness * random.normal()).collect::<Vec<f32>>());
+        let samples = noise.concat();
+        let whole = posteriors(&bundle, &samples).unwrap();
+        for block in [480, 1000, 7000] {
+            let mut listener = Listener::new(&bundle).unwrap();
+            let mut taken = Matrix::with_cols(whole.0.cols());
+            for samples in samples.chunks(block) {
+                listener.push(samples).unwrap();
+                taken.append(&listener.take().0);
+            }
+            assert!(taken.rows() > 20);
+            taken.append(&listener.finish().unwrap().0.0);
+            assert_eq!(taken.rows(), whole.0.rows());
+            let off = taken.as_slice().iter().zip(whole.0.as_slice()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(off < 1e-3, "{block}: {off}");
+        }
     }
 }

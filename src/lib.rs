@@ -43,7 +43,7 @@
 //!
 //! # The journey
 //!
-//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → [`search`], `decode`, `align` → [`formats`];
+//! [`audio`] → [`features`] → `network` → [`emission`] → [`graph`] → [`dp`] → [`search`], `decode`, [`align`] → [`formats`];
 //! for training [`data`] → [`learn`] → `train` → `bundle`; for text [`data`] → [`tagging`] → [`learn`]; [`metrics`] says how
 //! good the result is. Files are read by [`input`], words compared by [`spelling`]. Mandarin has its spelling in [`pinyin`] and its syllables in [`syllables`]. The modules without a link need candle and come with the Cargo feature `neural`, which is on by default.
 
@@ -71,8 +71,6 @@ pub mod graph;
 pub mod search;
 
 #[cfg(feature = "neural")]
-pub mod align;
-#[cfg(feature = "neural")]
 pub mod bundle;
 #[cfg(feature = "neural")]
 pub mod decode;
@@ -82,6 +80,7 @@ pub mod metrics;
 pub mod phones;
 pub mod syllables;
 
+pub mod align;
 pub mod data;
 pub mod learn;
 pub mod tagging;

@@ -226,7 +226,7 @@ pub(crate) fn phone_tier(spans: &[SegmentSpan], symbols: &SymbolTable, (timing, 
 
 /// The words that end with `spans`, whose segments are those of `phones`: each from the first phone after the word before it, pauses
 /// aside, to the end of its last.
-fn said(spans: &[SegmentSpan], phones: &Tier, graph: &Graph) -> Vec<Said> {
+pub(crate) fn said(spans: &[SegmentSpan], phones: &Tier, graph: &Graph) -> Vec<Said> {
     let mut said = vec![];
     let mut begun = None;
     for (span, phone) in spans.iter().zip(&phones.segments) {
@@ -241,7 +241,8 @@ fn said(spans: &[SegmentSpan], phones: &Tier, graph: &Graph) -> Vec<Said> {
     said
 }
 
-fn word_tier(said: &[Said], graph: &Graph) -> Tier {
+/// The words that were `said`, as the graph calls them.
+pub(crate) fn word_tier(said: &[Said], graph: &Graph) -> Tier {
     let segment = |&Said { word, start, end }: &Said| Segment {
         label: graph.words()[word.index()].text.clone(),
         start,

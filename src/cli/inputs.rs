@@ -1,10 +1,11 @@
-//! What to decode: files, folders, manifests, standard input.
+//! What to decode or align: files, folders, manifests, standard input.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use senone::audio::{self, Audio, AudioOptions, Channel, Clip};
+use senone::data::manifest::Utterance;
 use senone::data::source::{self, Layout};
 use senone::{Error, Result};
 
@@ -23,7 +24,7 @@ impl Input {
     /// Reads the recording; `channel` takes the place of the one that a manifest names.
     pub fn read(&self, sample_rate_hz: u32, channel: Option<Channel>) -> Result<Audio> {
         let path = self.path();
-        if path != Path::new("-") {
+        if !self.is_stdin() {
             let channel = channel.unwrap_or(self.audio.channel);
             return Clip { channel, ..self.audio.clone() }.read(sample_rate_hz);
         }
@@ -31,6 +32,16 @@ impl Input {
         std::io::stdin().read_to_end(&mut bytes).map_err(|source| Error::io("read", path, source))?;
         let options = AudioOptions { sample_rate_hz, channel: channel.unwrap_or_default() };
         audio::read_bytes(path, bytes, &options)
+    }
+
+    /// The recording as an utterance of which nothing is known but the audio.
+    pub fn utterance(&self) -> Utterance {
+        Utterance::bare(&self.utterance, self.audio.clone())
+    }
+
+    /// Whether it is read from standard input.
+    pub fn is_stdin(&self) -> bool {
+        self.path() == Path::new("-")
     }
 
     /// The file, or `-` for standard input.
@@ -57,6 +68,33 @@ pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Input>> {
     Ok(inputs)
 }
 
+/// A recording, and what is said in it as far as that can be read.
+pub type Transcribed = (Input, Result<Utterance>);
+
+/// Every recording that `arguments` name with what is said in it; one whose transcript cannot be read does not keep the others back.
+pub fn transcribed(arguments: &[PathBuf]) -> Result<Vec<Transcribed>> {
+    let mut all = Vec::new();
+    for argument in arguments {
+        let is_manifest = argument.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
+        if argument.is_dir() && source::layout(argument)? == Layout::Folder {
+            let found = source::recordings(argument)?.into_iter();
+            all.extend(found.map(|(utterance, path)| beside(Input { utterance, audio: Clip::whole(path) })));
+        } else if argument.is_dir() || is_manifest {
+            let found = source::read(argument)?.utterances.into_iter();
+            all.extend(found.map(|line| (Input { utterance: line.name.clone(), audio: line.audio.clone() }, Ok(line))));
+        } else {
+            all.push(beside(from_file(argument)));
+        }
+    }
+    Ok(all)
+}
+
+/// `input` with the transcript that lies beside it.
+fn beside(input: Input) -> Transcribed {
+    let said = source::beside(&input.utterance, input.path());
+    (input, said)
+}
+
 fn from_file(path: &Path) -> Input {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let utterance = if path == Path::new("-") { "stdin".to_owned() } else { stem.into_owned() };
@@ -64,13 +102,16 @@ fn from_file(path: &Path) -> Input {
 }
 
 /// Refuses inputs whose outputs would have one name; `output` makes it of the utterance's, where it matters.
-pub fn check_names(inputs: &[Input], output: impl Fn(&str) -> Option<String>) -> Result<()> {
+pub fn check_names<'a>(
+    inputs: impl IntoIterator<Item = &'a Input>,
+    output: impl Fn(&str) -> Option<String>,
+) -> Result<()> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     for input in inputs {
         let Some(name) = output(&input.utterance) else { continue };
         if let Some(other) = seen.insert(name.clone(), input.path()) {
             return Err(Error::Other(format!(
-                "{} and {} would both be written as {name}: decode them in separate runs, or name them in a manifest",
+                "{} and {} would both be written as {name}: take them in separate runs, or name them in a manifest",
                 other.display(),
                 input.path().display(),
             )));

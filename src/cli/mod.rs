@@ -1,5 +1,7 @@
 //! Commands: clap structs, made into checked settings and one library call each; a file per command.
 
+#[cfg(feature = "neural")]
+mod align;
 mod augment;
 mod decode;
 mod graph;
@@ -40,6 +42,8 @@ struct Cli {
 enum Command {
     /// Print the phones of recordings, or the words, with times
     Decode(decode::DecodeArgs),
+    #[cfg(feature = "neural")]
+    Align(align::AlignArgs),
     /// Train a model from recordings and their words
     #[cfg(feature = "neural")]
     Train(train::TrainArgs),
@@ -109,6 +113,8 @@ fn in_pool<T: Send>(threads: Option<u16>, work: impl FnOnce() -> Result<T> + Sen
 fn run(command: Command) -> Result<Outcome> {
     match command {
         Command::Decode(args) => decode::run(&args),
+        #[cfg(feature = "neural")]
+        Command::Align(args) => align::run(args),
         #[cfg(feature = "neural")]
         Command::Train(args) => train::run(&args),
         #[cfg(feature = "neural")]

@@ -29,6 +29,14 @@ pub struct Utterance {
     pub place: Place,
 }
 
+impl Utterance {
+    /// An utterance of which nothing is known but its name and its audio.
+    pub fn bare(name: &str, audio: Clip) -> Self {
+        let place = Place { path: audio.path.clone(), line: 1 };
+        Self { name: name.into(), speaker: name.into(), audio, seconds: None, words: None, phones: None, place }
+    }
+}
+
 /// A line of a file; displayed as `file:line`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {

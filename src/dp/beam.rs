@@ -4,7 +4,6 @@
 //! legal at any beam, since only arcs are followed and only a final state may end it. With an endless beam it is the path
 //! of [`viterbi`](super::viterbi).
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::plan::Plan;
@@ -324,69 +323,12 @@ fn keep_best(arrived: &mut Arrivals, most: usize) {
     });
 }
 
-/// A search that began again because its beam lost every path.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BeamRetry {
-    /// The search frame at which the last path was lost.
-    pub frame: usize,
-    /// The beam that lost it.
-    pub beam: f32,
-    /// The beam that was tried next; infinity is exact search.
-    pub next: f32,
-}
-
-impl fmt::Display for BeamRetry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { frame, beam, next } = self;
-        write!(f, "the beam of {beam} lost every path at search frame {frame}: searched again ")?;
-        if next.is_finite() { write!(f, "with a beam of {next}") } else { write!(f, "without a beam") }
-    }
-}
-
-/// How often the beam is doubled before it is given up for exact search.
-const DOUBLINGS: usize = 4;
-
-/// Runs [`Search`] over a whole utterance; when the beam loses every path, again with twice the beam and twice the states,
-/// and at last exactly. Each retry is reported beside the segments.
-///
-/// # Errors
-/// [`Error::PdfCount`]; [`Error::NoPath`] and [`Error::Impossible`] as [`viterbi`](super::viterbi).
-pub fn search_widening(
-    plan: &Arc<Plan>,
-    emissions: &Emissions,
-    options: BeamOptions,
-) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
-    let (mut options, mut retries) = (options, Vec::new());
-    loop {
-        let mut search = Search::new(plan.clone(), options);
-        match search.push(emissions).and_then(|()| search.finish()) {
-            Ok(spans) => return Ok((spans, retries)),
-            Err(Error::BeamTooNarrow { frame, beam }) if plan.admits(emissions.frames()) => {
-                options = wider(options, retries.len());
-                retries.push(BeamRetry { frame, beam, next: options.beam });
-            }
-            Err(Error::BeamTooNarrow { frame, .. } | Error::Impossible { frame }) => {
-                return Err(plan.no_path(emissions.frames(), frame));
-            }
-            Err(Error::NoPath { frames, .. }) => return Err(plan.no_path(emissions.frames(), frames)),
-            Err(other) => return Err(other),
-        }
-    }
-}
-
-fn wider(options: BeamOptions, retries: usize) -> BeamOptions {
-    if retries >= DOUBLINGS {
-        return BeamOptions::EXACT;
-    }
-    BeamOptions { beam: 2.0 * options.beam, max_active: options.max_active.saturating_mul(2) }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::super::oracle::{random_emissions, random_graph, random_weights, score};
-    use super::super::{PlanOptions, segments, viterbi};
+    use super::super::{PlanOptions, search_widening, segments, viterbi};
     use super::*;
     use crate::matrix::Matrix;
     use crate::random::Random;
@@ -540,38 +482,5 @@ mod tests {
         assert_eq!(kept(4), [0, 1, 2, 5]);
         assert_eq!(kept(2), [1, 5]);
         assert!(kept(0).is_empty());
-    }
-
-    #[test]
-    fn a_narrow_beam_is_widened_and_every_retry_told() {
-        use crate::graph::{Arc as Step, Boundary, GraphBuilder, State};
-        use crate::symbols::{PdfId, SymbolId, TransitionId};
-        // State 0 looks best until the end, where only state 1 may end.
-        let mut builder = GraphBuilder::new(Arc::new(["a", "b"].into_iter().collect()), 2, 0);
-        for id in 0..2 {
-            let (pdf, symbol) = (PdfId(id), SymbolId(id));
-            let state = builder.state(State { pdf, symbol, entry: true, restarts: false, word: None });
-            builder.arc(state, Step { to: state, transition: TransitionId::NONE, fixed: 0.0 });
-            builder.start(Boundary { state, transition: TransitionId::NONE, fixed: 0.0 });
-        }
-        builder.end(Boundary { state: StateId(1), transition: TransitionId::NONE, fixed: 0.0 });
-        let graph = Arc::new(builder.build().unwrap());
-        let plan = Arc::new(Plan::new(&graph, &Default::default(), &PlanOptions::default()).unwrap());
-        let emissions = Emissions::new(Matrix::from_vec(3, 2, vec![0.0, -1.0, 0.0, -1.0, 0.0, -1.0]).unwrap()).unwrap();
-
-        let narrow = BeamOptions { beam: 1.0, max_active: 10 };
-        let mut search = Search::new(plan.clone(), narrow);
-        search.push(&emissions).unwrap();
-        let error = search.finish().unwrap_err();
-        assert!(matches!(error, Error::BeamTooNarrow { frame: 2, beam: 1.0 }), "{error}");
-        let (spans, retries) = search_widening(&plan, &emissions, narrow).unwrap();
-        assert_eq!(spans, [SegmentSpan { symbol: SymbolId(1), word: None, start: 0, end: 3 }]);
-        let told: Vec<String> = retries.iter().map(ToString::to_string).collect();
-        let lost = |beam: &str| format!("the beam of {beam} lost every path at search frame 2: searched again with");
-        assert_eq!(told, [format!("{} a beam of 2", lost("1")), format!("{} a beam of 4", lost("2"))]);
-        let blind = BeamOptions { beam: 0.0, max_active: 1 };
-        let (again, retries) = search_widening(&plan, &emissions, blind).unwrap();
-        assert_eq!((again, retries.len()), (spans, 5));
-        assert_eq!(retries[4].next, f32::INFINITY);
     }
 }

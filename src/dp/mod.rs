@@ -24,8 +24,9 @@ mod segments;
 mod semiring;
 mod trellis;
 mod viterbi;
+mod widen;
 
-pub use beam::{BeamOptions, BeamRetry, Search, search_widening};
+pub use beam::{BeamOptions, Search};
 pub use cost::add_cost;
 pub use counts::{Counts, counts, path_counts};
 pub use plan::{Plan, PlanOptions};
@@ -34,6 +35,7 @@ pub use segments::{SegmentSpan, best_symbols, segments};
 pub use semiring::{Frames, LogSum, Max, Semiring};
 pub use trellis::{Trellis, backward, forward};
 pub use viterbi::{Path, labelled_path, path_score, viterbi};
+pub use widen::{BeamRetry, Blocks, search_blocks, search_widening};
 
 #[cfg(test)]
 mod oracle;

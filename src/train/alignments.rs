@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::context::contexts;
 use super::corpus::Corpus;
-use super::transcripts::Words;
 use super::{Event, Progress};
+use crate::align::Words;
 use crate::alignment::{Alignment, Segment, Tier};
 use crate::dp::SegmentSpan;
 use crate::formats::ctm::{self, TimedLabel};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::transcripts::{Words, are_known, is_one_known};
+use crate::align::{Words, are_known, is_one_known};
 use crate::emission::HybridScales;
 use crate::error::{in_table, require};
 use crate::features::{FeatureConfig, Normalisation};

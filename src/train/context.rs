@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::alignments::{Alignments, Placed, states};
 use super::corpus::{Corpus, Example};
-use super::transcripts::Words;
 use super::{Event, Progress};
+use crate::align::Words;
 use crate::alignment::Tier;
 use crate::formats;
 use crate::graph::{Context, ContextKind, GraphSpec, Tree, Units};

@@ -5,10 +5,10 @@ use rayon::prelude::*;
 
 use super::corpus::{Corpus, Example};
 use super::gaussian::System;
-use super::transcripts::are_known;
 use super::tune::{Development, Move, descend, errors_with};
 use super::{Event, Progress};
 use crate::Result;
+use crate::align::are_known;
 use crate::emission::{LogPosteriors, Priors};
 use crate::graph::GraphSpec;
 use crate::graph::ngram::{Ngram, NgramOptions};

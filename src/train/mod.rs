@@ -18,7 +18,6 @@ mod sets;
 mod stage;
 mod start;
 mod store;
-mod transcripts;
 mod tune;
 mod work;
 
@@ -28,6 +27,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
+pub use crate::align::{Transcriber, Words, slots};
 pub use alignments::{Alignments, targets};
 pub use config::{
     CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
@@ -37,7 +37,6 @@ pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;
 pub use start::Origin;
 pub use store::Again;
-pub use transcripts::{Transcriber, Words, slots};
 pub use tune::{Development, Held, Tuned, tune};
 pub use work::{Earlier, Work};
 

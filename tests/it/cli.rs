@@ -252,7 +252,7 @@ mod several_recordings {
     fn two_outputs_never_share_a_name() {
         let dir = folder();
         dir.wav("more/a.wav", RATE_HZ, &noise(8000));
-        let what_to_do = "decode them in separate runs, or name them in a manifest";
+        let what_to_do = "take them in separate runs, or name them in a manifest";
         let message = dir.senone("decode --model model --output out audio/a.wav more/a.wav").refused();
         assert_eq!(message, format!("audio/a.wav and more/a.wav would both be written as a.txt: {what_to_do}"));
         assert!(!dir.path("out").exists());

@@ -3,6 +3,9 @@
 // Helpers of tests unwrap and print as the tests themselves do: a failure names its line.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "as in the tests themselves")]
 
+#[cfg(feature = "neural")]
+mod align;
+mod align_oracle;
 mod audio_files;
 mod augment;
 #[cfg(feature = "neural")]

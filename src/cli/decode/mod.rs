@@ -1,7 +1,7 @@
 //! `senone decode`: phones and words with times from recordings, or from posteriors that anyone's network computed.
 
 mod model;
-mod output;
+pub(super) mod output;
 mod posteriors;
 #[cfg(feature = "neural")]
 mod recordings;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use senone::alignment::Alignment;
+#[cfg(feature = "neural")]
+use senone::audio::Notice;
 use senone::formats::{self, Format};
 use senone::graph::Graph;
 use senone::phones::{PhoneMap, PhoneNames};
@@ -25,7 +27,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// What rows of text and CTM are of; TextGrid and JSON have everything [default: words where the graph has some, and syllables
-    /// with --units syllable]
+    /// with --units syllable; of `senone align`: phones]
     #[arg(long, value_enum, value_name = "TIER")]
     pub tier: Option<TierName>,
     #[command(flatten)]
@@ -141,6 +143,14 @@ pub enum Said {
     Once,
     /// Of every recording: something is wrong with it.
     Always,
+}
+
+#[cfg(feature = "neural")]
+impl Said {
+    /// What was decided about audio, as it is told.
+    pub fn of_notice(notice: &Notice) -> (String, Self) {
+        (notice.to_string(), if notice.is_ordinary() { Self::Once } else { Self::Always })
+    }
 }
 
 /// What stands above an utterance's columns of text.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use rayon::prelude::*;
-use senone::audio::{Channel, Notice};
+use senone::audio::Channel;
 use senone::bundle::{self, Bundle};
 use senone::decode::Recogniser;
 use senone::graph::GraphSpec;
@@ -97,7 +97,7 @@ fn say_if_unheard(recogniser: &Recogniser, symbol: SymbolId, path: &Path) {
 }
 
 fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
-    if inputs.iter().filter(|input| input.path() == Path::new("-")).count() > 1 {
+    if inputs.iter().filter(|input| input.is_stdin()).count() > 1 {
         return Err(Error::Other("standard input (-) can be read only once".into()));
     }
     if args.output.holds_one() && inputs.len() > 1 {
@@ -127,8 +127,7 @@ fn decode(recogniser: &Recogniser, args: &RecordingArgs, input: &Input) -> Resul
     let in_file = |error: Error| Error::Audio { path: input.path().to_owned(), reason: error.to_string() };
     let decoded = recogniser.decode(&audio.samples).map_err(in_file)?;
     let retries = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
-    let said = |notice: &Notice| if notice.is_ordinary() { Said::Once } else { Said::Always };
-    let mut notices: Notices = audio.notices.iter().map(|notice| (notice.to_string(), said(notice))).collect();
+    let mut notices: Notices = audio.notices.iter().map(Said::of_notice).collect();
     notices.extend::<Notices>(retries);
     Ok((decoded.into_alignment(&input.utterance, rate), notices))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::super::files::{self, folder_name, stem};
-use super::super::manifest::{Place, Utterance};
+use super::super::manifest::Utterance;
 use super::one_line;
 use crate::audio::{Clip, is_audio_name};
 use crate::formats::ctm::TimedLabel;
@@ -41,25 +41,22 @@ pub fn recordings(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
 
 /// Reads the folder. A recording without transcript is an utterance without words.
 pub(super) fn read(folder: &Path) -> Result<Vec<Utterance>> {
-    recordings(folder)?.into_iter().map(|(name, path)| utterance(name, path)).collect()
+    recordings(folder)?.into_iter().map(|(name, path)| beside(&name, &path)).collect()
 }
 
-fn utterance(name: String, path: PathBuf) -> Result<Utterance> {
-    let said = Said::beside(&path)?;
-    let place = Place { path: said.file.unwrap_or_else(|| path.clone()), line: 1 };
-    let speaker = match folder_name(&std::path::absolute(&path).unwrap_or_else(|_| path.clone())) {
-        none if none.is_empty() => name.clone(),
-        folder => folder,
-    };
-    Ok(Utterance {
-        name,
-        speaker,
-        audio: Clip::whole(path),
-        seconds: None,
-        words: said.words,
-        phones: said.phones,
-        place,
-    })
+/// The recording at `path`, which is called `name`, with what the files beside it say: nothing, where there is none.
+///
+/// # Errors
+/// [`Error::Io`] and [`Error::TextFile`] naming the file that cannot be read.
+pub fn beside(name: &str, path: &Path) -> Result<Utterance> {
+    let said = Said::beside(path)?;
+    let mut utterance = Utterance::bare(name, Clip::whole(path));
+    utterance.place.path = said.file.unwrap_or_else(|| path.to_owned());
+    let folder = folder_name(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    if !folder.is_empty() {
+        utterance.speaker = folder;
+    }
+    Ok(Utterance { words: said.words, phones: said.phones, ..utterance })
 }
 
 /// What the files beside a recording say.

@@ -24,7 +24,7 @@ use super::files;
 use super::manifest::Manifest;
 use crate::{Error, Result};
 
-pub use folder::recordings;
+pub use folder::{beside, recordings};
 
 /// How a corpus is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::transcripts::Transcriber;
 use super::{DraftRequest, FILLER};
+use crate::align::Transcriber;
 use crate::audio::{Clip, Notice, read_clips};
 use crate::bundle::Bundle;
 use crate::data::manifest::{Holdout, Manifest, Place, Utterance};

@@ -24,12 +24,12 @@ pub struct Transcriber<'a> {
 pub type Words = Vec<Vec<Vec<String>>>;
 
 /// Whether all `words` are known, so that what was recognised can be held against them: none is the `filler`.
-pub(super) fn are_known(words: &Words, filler: Option<&str>) -> bool {
+pub fn are_known(words: &Words, filler: Option<&str>) -> bool {
     words.iter().flatten().flatten().all(|phone| Some(phone.as_str()) != filler)
 }
 
 /// Whether one of the `words` is known, so that there is a phone to learn: not only the `filler` is said.
-pub(super) fn is_one_known(words: &Words, filler: Option<&str>) -> bool {
+pub fn is_one_known(words: &Words, filler: Option<&str>) -> bool {
     words.iter().flatten().flatten().any(|phone| Some(phone.as_str()) != filler)
 }
 

@@ -1,0 +1,291 @@
+//! `senone align`: phones and words with times from recordings and what is said in them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use senone::align::fit::Role;
+use senone::align::summary::{self, Row};
+use senone::align::verdict::mean_ratio;
+use senone::align::{AlignOptions, Aligned, Aligner, Transcript, Unknown, Verdict};
+use senone::audio::{Audio, Channel, Clip, read_clips};
+use senone::bundle;
+use senone::data::manifest::Utterance;
+use senone::formats::atomic;
+use senone::graph::lexicon::Lexicon;
+use senone::{Error, Result};
+
+use super::Outcome;
+use super::decode::output::{Heading, Notices, OutputArgs, Said, Sink, TierName, Told};
+use super::inputs::{self, Input};
+
+/// Find the times of phones and words in recordings whose words are known
+///
+/// INPUT is audio with its text in a .txt, .lab or .TextGrid of the same name beside it (or --text), a folder of such, a manifest
+/// (.tsv), a Kaldi data folder, a LibriSpeech set, a part of TIMIT, THCHS-30 or AISHELL-1. Each utterance gets a verdict: aligned,
+/// widened (with a wider beam than the first), doubtful (and where), too-short or failed; the exit status is non-zero if any was too
+/// short or failed. Pronunciations and pauses are chosen by the search.
+#[derive(Debug, Args)]
+pub struct AlignArgs {
+    /// Recordings, folders, corpora; - for standard input, which needs --text
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// What is said in the one recording
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Pronunciations of the words: CMU dictionary, lexicon.txt or lexiconp.txt of Kaldi, `pinyin`, `pinyin-toned`
+    /// [default: every token of a text is a phone of the model]
+    #[arg(long, value_name = "DICT")]
+    lexicon: Option<PathBuf>,
+    /// The model's folder [default: the built-in English model]
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// What to do about words that the lexicon lacks
+    #[arg(long, value_enum, default_value_t = UnknownName::Skip)]
+    unknown: UnknownName,
+    /// Pruning width of the first search, natural log; made wider up to exact search where that loses the path or the result is
+    /// doubtful
+    #[arg(long, value_name = "X", default_value_t = AlignOptions::default().beam)]
+    beam: f32,
+    /// Take this channel (1 is the first) instead of mixing all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    channel: Option<u16>,
+    /// Write the verdicts as a table, a line for each utterance
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    /// Write how well each phone fits (goodness of pronunciation) as a table: 0 is best, natural log a frame
+    #[arg(long, value_name = "FILE")]
+    gop: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// [`Unknown`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum UnknownName {
+    /// A filler takes their place: any speech
+    Skip,
+    /// Their utterances fail
+    Error,
+}
+
+/// Recordings aligned before their output is written.
+const BATCH_FILES: usize = 64;
+
+/// Aligns everything that was named; what fails leaves the others' output whole.
+pub fn run(mut args: AlignArgs) -> Result<Outcome> {
+    args.output.tier.get_or_insert(TierName::Phones);
+    let spoken = spoken(&args)?;
+    check(&args, &spoken)?;
+    let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
+    let unknown = if args.unknown == UnknownName::Skip { Unknown::Skip } else { Unknown::Refuse };
+    let options = AlignOptions { beam: args.beam, unknown, ..AlignOptions::default() };
+    let aligner = Aligner::new(Arc::new(bundle::open_or_builtin(args.model.as_ref())?), options)?;
+    args.output.syllables.check(aligner.bundle().graph.symbols())?;
+    let heading = if spoken.len() > 1 { Heading::Name } else { Heading::None };
+    let mut sink = Sink::new((&args.output, aligner.bundle().graph.symbols()), heading)?;
+    let work = Work { args: &args, aligner: &aligner, lexicon: lexicon.as_ref() };
+    let mut tables = Tables::default();
+    let all = work.align_all(&spoken, (&mut sink, &mut tables));
+    tables.write(&args)?;
+    sink.outcome(all, "recordings")
+}
+
+/// A recording and what is said in it, as far as that could be read.
+struct Spoken {
+    input: Input,
+    said: Result<Utterance>,
+}
+
+/// All that the inputs name, in their order.
+fn spoken(args: &AlignArgs) -> Result<Vec<Spoken>> {
+    let listed = inputs::transcribed(&args.inputs)?;
+    let mut spoken: Vec<Spoken> = listed.into_iter().map(|(input, said)| Spoken { input, said }).collect();
+    match (&args.text, &mut spoken[..]) {
+        (None, _) => {}
+        (Some(text), [one]) => {
+            let mut utterance = one.input.utterance();
+            utterance.words = Some(text.clone());
+            one.said = Ok(utterance);
+        }
+        (Some(_), all) => {
+            let count = all.len();
+            return Err(Error::Other(format!(
+                "--text says what one recording holds, and there are {count}: write a manifest"
+            )));
+        }
+    }
+    Ok(spoken)
+}
+
+fn check(args: &AlignArgs, spoken: &[Spoken]) -> Result<()> {
+    let inputs = || spoken.iter().map(|one| &one.input);
+    if args.text.is_none() && inputs().any(Input::is_stdin) {
+        return Err(Error::Other("standard input (-) has no text beside it: say it with --text".into()));
+    }
+    if args.output.holds_one() && spoken.len() > 1 {
+        let count = spoken.len();
+        let reason = "add --output DIR to get a file for each";
+        return Err(Error::Other(format!("a TextGrid holds one recording, and there are {count}: {reason}")));
+    }
+    inputs::check_names(inputs(), |utterance| args.output.name_of(utterance))?;
+    args.output.make_folder()
+}
+
+/// What all recordings are aligned with.
+struct Work<'a> {
+    args: &'a AlignArgs,
+    aligner: &'a Aligner,
+    lexicon: Option<&'a Lexicon>,
+}
+
+/// What became of a recording: to be printed, and for the tables.
+struct Done {
+    told: Result<Told>,
+    row: Row,
+    phones: String,
+}
+
+impl Work<'_> {
+    /// Aligns batch by batch; output keeps the order of the inputs.
+    fn align_all(&self, spoken: &[Spoken], (sink, tables): (&mut Sink<'_>, &mut Tables)) -> Result<()> {
+        for batch in spoken.chunks(BATCH_FILES) {
+            let clips: Vec<Clip> = batch.iter().map(|one| self.clip(&one.input)).collect();
+            let done = read_clips(&clips.iter().collect::<Vec<_>>(), self.sample_rate_hz(), |index, audio| {
+                self.align(&batch[index], audio)
+            });
+            for (one, Done { told, row, phones }) in batch.iter().zip(done) {
+                tables.rows.push(row);
+                tables.phones += &phones;
+                sink.take(&one.input.path().display().to_string(), told)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sample_rate_hz(&self) -> u32 {
+        self.aligner.bundle().description.features.sample_rate_hz
+    }
+
+    fn channel(&self) -> Option<Channel> {
+        self.args.channel.map(|number| Channel::Only(usize::from(number) - 1))
+    }
+
+    /// What is read of a recording.
+    fn clip(&self, input: &Input) -> Clip {
+        Clip { channel: self.channel().unwrap_or(input.audio.channel), ..input.audio.clone() }
+    }
+
+    fn align(&self, one: &Spoken, audio: Result<Audio>) -> Done {
+        let mut row = Row {
+            utterance: one.input.utterance.clone(),
+            verdict: Verdict::Aligned,
+            seconds: None,
+            words: None,
+            fit: None,
+        };
+        match self.aligned((one, audio), &mut row) {
+            Ok((aligned, notices)) => {
+                row.verdict = aligned.verdict.clone();
+                row.fit = mean_ratio(&aligned.fits);
+                let rate = self.sample_rate_hz();
+                let phones =
+                    if self.args.gop.is_some() { phones(&row.utterance, &aligned, rate) } else { String::new() };
+                Done { told: Ok((aligned.into_alignment(&one.input.utterance, rate), notices)), row, phones }
+            }
+            Err(error) => {
+                row.verdict = Verdict::of_error(&error);
+                Done { told: Err(in_recording(one, error)), row, phones: String::new() }
+            }
+        }
+    }
+
+    /// The alignment of a recording and what to tell of it; what is known by then goes to `row`.
+    fn aligned(&self, (one, audio): (&Spoken, Result<Audio>), row: &mut Row) -> Result<(Aligned, Notices)> {
+        let utterance = one.said.as_ref().map_err(|error| Error::Other(error.to_string()))?;
+        let transcript = Transcript::of(utterance, self.lexicon)?;
+        row.words = Some((transcript.items.len(), transcript.unknown().count()));
+        let audio = match one.input.is_stdin() {
+            true => one.input.read(self.sample_rate_hz(), self.channel())?,
+            false => audio?,
+        };
+        row.seconds = Some(audio.samples.len() as f64 / f64::from(audio.sample_rate));
+        let aligned = self.aligner.align(&audio.samples, &transcript)?;
+        let mut notices: Notices = audio.notices.iter().map(Said::of_notice).collect();
+        notices.extend(read_otherwise(&transcript));
+        notices.extend(aligned.retries.iter().map(|retry| (retry.to_string(), Said::Always)));
+        let doubt = matches!(aligned.verdict, Verdict::Doubtful(_) | Verdict::Widened { .. });
+        notices.extend(doubt.then(|| (aligned.verdict.to_string(), Said::Always)));
+        Ok((aligned, notices))
+    }
+}
+
+/// `error` with the name of the file and, where it has one of its own, of the utterance.
+fn in_recording(one: &Spoken, error: Error) -> Error {
+    match error {
+        named @ (Error::Io { .. } | Error::Audio { .. } | Error::TextFile { .. } | Error::Manifest { .. }) => named,
+        _ if one.input.path().file_stem().is_some_and(|stem| stem.to_string_lossy() == one.input.utterance) => {
+            Error::Audio { path: one.input.path().to_owned(), reason: error.to_string() }
+        }
+        _ => Error::Utterance {
+            path: one.input.path().to_owned(),
+            utterance: one.input.utterance.clone(),
+            source: Box::new(error),
+        },
+    }
+}
+
+/// What was made of a text beyond its case.
+fn read_otherwise(transcript: &Transcript) -> Notices {
+    let mut notices = vec![];
+    if transcript.unknown().next().is_some() {
+        let named = transcript.unknown_words();
+        notices.push((format!("not in the lexicon, a filler stands for them: {named}"), Said::Always));
+    }
+    if transcript.punctuated > 0 {
+        notices.push(("punctuation of the transcript is left out".to_owned(), Said::Once));
+    }
+    let read = |reading: &senone::align::Reading| {
+        format!("'{}' (token {}) as '{}'", reading.written, reading.position, reading.read)
+    };
+    let readings: Vec<String> = transcript.readings.iter().take(5).map(read).collect();
+    if !readings.is_empty() {
+        let more = transcript.readings.len() - readings.len();
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        notices.push((format!("of the transcript is read {}{more}", readings.join(", ")), Said::Always));
+    }
+    notices
+}
+
+/// Rows of the table of `--gop` for one recording.
+fn phones(utterance: &str, aligned: &Aligned, sample_rate: u32) -> String {
+    let seconds = |samples: u64| samples as f64 / f64::from(sample_rate);
+    let mut text = String::new();
+    for (segment, fit) in aligned.phones.segments.iter().zip(&aligned.fits).filter(|(_, fit)| fit.role != Role::Filler)
+    {
+        let word = fit.item.map_or(String::new(), |item| (item + 1).to_string());
+        let (start, end) = (seconds(segment.start), seconds(segment.end));
+        text += &format!("{utterance}\t{word}\t{}\t{start:.3}\t{end:.3}\t{:.3}\n", segment.label, fit.ratio);
+    }
+    text
+}
+
+/// What goes to the files of `--summary` and `--gop`.
+#[derive(Default)]
+struct Tables {
+    rows: Vec<Row>,
+    phones: String,
+}
+
+impl Tables {
+    fn write(&self, args: &AlignArgs) -> Result<()> {
+        if let Some(path) = &args.summary {
+            atomic::write(path, |file| summary::write(&self.rows, file))?;
+        }
+        if let Some(path) = &args.gop {
+            let text = format!("utterance\tword\tphone\tstart\tend\tgop\n{}", self.phones);
+            atomic::write(path, |file| file.write_all(text.as_bytes()))?;
+        }
+        Ok(())
+    }
+}
