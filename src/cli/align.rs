@@ -123,11 +123,7 @@ fn check(args: &AlignArgs, spoken: &[Spoken]) -> Result<()> {
     if args.text.is_none() && inputs().any(Input::is_stdin) {
         return Err(Error::Other("standard input (-) has no text beside it: say it with --text".into()));
     }
-    if args.output.holds_one() && spoken.len() > 1 {
-        let count = spoken.len();
-        let reason = "add --output DIR to get a file for each";
-        return Err(Error::Other(format!("a TextGrid holds one recording, and there are {count}: {reason}")));
-    }
+    args.output.check_count(spoken.len())?;
     inputs::check_names(inputs(), |utterance| args.output.name_of(utterance))?;
     args.output.make_folder()
 }

@@ -1,12 +1,41 @@
-//! Label files of HTK: one utterance each, `start end label` a line, times in units of 100 ns.
+//! Label files of HTK: one utterance each, `start end label` a line, times in units of 100 ns; and its master label file, which
+//! holds many, each after its name and before a full stop.
 
+use std::io;
 use std::path::Path;
 
-use super::ctm::TimedLabel;
+use super::ctm::{TimedLabel, one_field};
+use crate::alignment::Alignment;
 use crate::{Error, Result};
 
 /// Units of time in a second.
 const UNITS_PER_SECOND: f64 = 1e7;
+
+/// What a master label file begins with.
+pub(super) const MLF_HEADER: &str = "#!MLF!#\n";
+
+/// Writes the first tier of `alignment`. White space in labels becomes `_`.
+///
+/// # Errors
+/// What `out` refuses.
+pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
+    let rate = u128::from(alignment.sample_rate.max(1));
+    let units = |samples: u64| (u128::from(samples) * UNITS_PER_SECOND as u128 + rate / 2) / rate;
+    for segment in alignment.tiers.iter().take(1).flat_map(|tier| &tier.segments) {
+        writeln!(out, "{} {} {}", units(segment.start), units(segment.end), one_field(&segment.label))?;
+    }
+    Ok(())
+}
+
+/// Writes the first tier of `alignment` as it stands in a master label file.
+///
+/// # Errors
+/// What `out` refuses.
+pub fn write_entry(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
+    writeln!(out, "\"*/{}.lab\"", one_field(&alignment.utterance).replace(['/', '\\', '"'], "_"))?;
+    write(alignment, out)?;
+    writeln!(out, ".")
+}
 
 /// What a file called `.lab` holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +94,31 @@ fn label(line: &str) -> Option<TimedLabel> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{greeting, written};
     use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut alignment = greeting();
+        alignment.sample_rate = 44_100;
+        alignment.tiers[0].segments[1].label = "a b".into();
+        let text = written(|out| write(&alignment, out));
+        let Labels::Timed(labels) = parse(&text).unwrap() else { panic!() };
+        let names: Vec<_> = labels.iter().map(|label| label.label.as_str()).collect();
+        assert_eq!(names, ["SIL", "a_b", "AY", "SIL"]);
+        for (label, segment) in labels.iter().zip(&alignment.tiers[0].segments) {
+            assert!((label.start_seconds - alignment.seconds(segment.start)).abs() < 1e-7);
+            assert!((label.end_seconds - alignment.seconds(segment.end)).abs() < 1e-7);
+        }
+    }
+
+    #[test]
+    fn a_master_file_names_each_utterance() {
+        let text = MLF_HEADER.to_owned() + &written(|out| write_entry(&greeting(), out));
+        let expected = "#!MLF!#\n\"*/a-1.lab\"\n0 1000000 SIL\n1000000 2100000 HH\n2100000 5000000 AY\n\
+                        5000000 105000000 SIL\n.\n";
+        assert_eq!(text, expected);
+    }
 
     #[test]
     fn times_are_in_units_of_100_ns() {

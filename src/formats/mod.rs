@@ -1,23 +1,33 @@
 //! The end of the journey: alignments out to files that people and other tools read, and back in where they are scored.
 //!
-//! | format | for | tiers | times |
-//! |---|---|---|---|
-//! | text | people | the first, the others beside it | seconds, 3 decimals |
-//! | CTM | sclite, Kaldi | the first | seconds, 3 decimals |
-//! | TextGrid | Praat | all | seconds, exact |
-//! | JSON | programs | all | seconds, exact |
+//! | format | for | tiers | utterances in a file | times |
+//! |---|---|---|---|---|
+//! | text | people | the first, the others beside it | many | seconds, 3 decimals |
+//! | CTM | sclite, Kaldi | the first | many | seconds, 3 decimals |
+//! | TextGrid, long and short | Praat | all | one | seconds, exact |
+//! | JSON | programs | all | many | seconds, exact |
+//! | TSV | tables | all | many | seconds, 3 decimals |
+//! | label file | HTK | the first | one | units of 100 ns |
+//! | MLF | HTK | the first | many | units of 100 ns |
+//! | EAF | ELAN | all | one | milliseconds |
+//! | SRT | video players | the first | one | milliseconds |
+//! | Audacity labels | Audacity | the first | one | seconds, 6 decimals |
 //!
-//! TextGrids and HTK's label files ([`lab`]) come in where a corpus has them; matrices of frames by [`npy`] (NumPy) and [`ark`] (Kaldi).
+//! TextGrids, CTM and HTK's label files ([`lab`]) are also read; matrices of frames by [`npy`] (NumPy) and [`ark`] (Kaldi).
 
 pub mod ark;
 pub mod atomic;
+pub mod audacity;
 pub mod ctm;
+pub mod eaf;
 pub mod json;
 pub mod lab;
 pub mod npy;
 mod numbers;
+pub mod srt;
 pub mod text;
 pub mod textgrid;
+pub mod tsv;
 
 use std::fmt;
 use std::io;
@@ -34,23 +44,91 @@ pub enum Format {
     Text,
     /// NIST's time-marked conversation file: see [`ctm`].
     Ctm,
-    /// Praat's TextGrid: see [`textgrid`].
+    /// Praat's TextGrid in its long form: see [`textgrid`].
     TextGrid,
+    /// Praat's TextGrid in its short form: see [`textgrid`].
+    ShortTextGrid,
     /// One JSON object a line: see [`json`].
     Json,
+    /// A row a segment: see [`tsv`].
+    Tsv,
+    /// HTK's label file: see [`lab`].
+    Lab,
+    /// HTK's master label file: see [`lab`].
+    Mlf,
+    /// ELAN's annotation file: see [`eaf`].
+    Eaf,
+    /// Subtitles: see [`srt`].
+    Srt,
+    /// Audacity's label track: see [`audacity`].
+    Audacity,
+}
+
+/// How many utterances a file takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// One.
+    One,
+    /// Any number, one after another.
+    Many,
+}
+
+/// Which tiers of an utterance come out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tiers {
+    /// Rows of the first.
+    First,
+    /// All.
+    All,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 4] = [Self::Text, Self::Ctm, Self::TextGrid, Self::Json];
+    pub const ALL: [Format; 11] = [
+        Self::Text,
+        Self::Ctm,
+        Self::TextGrid,
+        Self::ShortTextGrid,
+        Self::Json,
+        Self::Tsv,
+        Self::Lab,
+        Self::Mlf,
+        Self::Eaf,
+        Self::Srt,
+        Self::Audacity,
+    ];
 
     /// The ending of file names, without the dot.
     pub fn extension(self) -> &'static str {
         match self {
-            Self::Text => "txt",
-            Self::Ctm => "ctm",
-            Self::TextGrid => "TextGrid",
-            Self::Json => "json",
+            Self::Text | Self::Audacity => "txt",
+            Self::TextGrid | Self::ShortTextGrid => "TextGrid",
+            _ => self.name(),
+        }
+    }
+
+    /// How many utterances a file takes.
+    pub fn holds(self) -> Holds {
+        match self {
+            Self::Text | Self::Ctm | Self::Json | Self::Tsv | Self::Mlf => Holds::Many,
+            Self::TextGrid | Self::ShortTextGrid | Self::Lab | Self::Eaf | Self::Srt | Self::Audacity => Holds::One,
+        }
+    }
+
+    /// Which tiers come out, confidences and the like aside.
+    pub fn tiers(self) -> Tiers {
+        match self {
+            Self::TextGrid | Self::ShortTextGrid | Self::Json | Self::Tsv | Self::Eaf => Tiers::All,
+            Self::Text | Self::Ctm | Self::Lab | Self::Mlf | Self::Srt | Self::Audacity => Tiers::First,
+        }
+    }
+
+    /// What a file begins with, before its first utterance.
+    pub fn preamble(self) -> &'static str {
+        match self {
+            Self::Mlf => lab::MLF_HEADER,
+            Self::Tsv => tsv::HEADER,
+            _ => "",
         }
     }
 
@@ -59,7 +137,14 @@ impl Format {
             Self::Text => "text",
             Self::Ctm => "ctm",
             Self::TextGrid => "textgrid",
+            Self::ShortTextGrid => "textgrid-short",
             Self::Json => "json",
+            Self::Tsv => "tsv",
+            Self::Lab => "lab",
+            Self::Mlf => "mlf",
+            Self::Eaf => "eaf",
+            Self::Srt => "srt",
+            Self::Audacity => "audacity",
         }
     }
 }
@@ -79,15 +164,15 @@ impl FromStr for Format {
         named.ok_or_else(|| Error::Setting {
             key: "format",
             value: text.to_owned(),
-            expected: "text, ctm, textgrid or json",
+            expected: "text, ctm, textgrid, textgrid-short, json, tsv, lab, mlf, eaf, srt or audacity",
         })
     }
 }
 
-/// Writes `alignment` to `out`.
+/// Writes `alignment` to `out`, without the [preamble](Format::preamble) of its file.
 ///
-/// Text, CTM and JSON of several utterances may follow one another in one file ([`text::write_heading`] puts a name before
-/// each); a TextGrid holds one.
+/// Where a file [holds](Format::holds) many, utterances may follow one another; [`text::write_heading`] puts a name before each in
+/// text.
 ///
 /// # Errors
 /// What `out` refuses.
@@ -96,8 +181,29 @@ pub fn write(alignment: &Alignment, format: Format, out: &mut dyn io::Write) -> 
         Format::Text => text::write(alignment, out),
         Format::Ctm => ctm::write(alignment, out),
         Format::TextGrid => textgrid::write(alignment, out),
+        Format::ShortTextGrid => textgrid::write_short(alignment, out),
         Format::Json => json::write(alignment, out),
+        Format::Tsv => tsv::write(alignment, out),
+        Format::Lab => lab::write(alignment, out),
+        Format::Mlf => lab::write_entry(alignment, out),
+        Format::Eaf => eaf::write(alignment, out),
+        Format::Srt => srt::write(alignment, out),
+        Format::Audacity => audacity::write(alignment, out),
     }
+}
+
+/// Writes a whole file with one utterance.
+///
+/// # Errors
+/// What `out` refuses.
+pub fn write_file(alignment: &Alignment, format: Format, out: &mut dyn io::Write) -> io::Result<()> {
+    out.write_all(format.preamble().as_bytes())?;
+    write(alignment, format, out)
+}
+
+/// `text` in one line and, of a table, in one cell: a space for each tab, line break and other control character.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 /// A time in whole milliseconds, rounded: differences of these add up without gaps.
@@ -157,7 +263,10 @@ mod tests {
             assert_eq!(format.to_string().to_uppercase().parse::<Format>().unwrap(), format);
         }
         let error = "csv".parse::<Format>().unwrap_err().to_string();
-        assert_eq!(error, "format = csv: expected text, ctm, textgrid or json");
+        assert_eq!(
+            error,
+            "format = csv: expected text, ctm, textgrid, textgrid-short, json, tsv, lab, mlf, eaf, srt or audacity"
+        );
     }
 
     #[test]

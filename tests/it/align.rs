@@ -275,7 +275,10 @@ fn a_command_line_that_cannot_be_meant_is_refused() {
     assert_eq!(dir.senone(&format!("{ALIGN} -")).refused(), stdin);
     assert_eq!(refused("one.wav --beam 0 --text"), "beam = 0: expected a number above 0");
     let grid = dir.senone(&format!("{ALIGN} one.wav two.wav --format textgrid")).refused();
-    assert_eq!(grid, "a TextGrid holds one recording, and there are 2: add --output DIR to get a file for each");
+    assert_eq!(
+        grid,
+        "a file of format textgrid holds one utterance, and there are several: add --output DIR to get a file for each"
+    );
 }
 
 const SENTENCE: &str = "He was not an ill-disposed young man.";

@@ -245,7 +245,10 @@ mod several_recordings {
     #[test]
     fn a_text_grid_holds_one_recording() {
         let message = folder().senone("decode --model model --format textgrid audio/a.wav audio/c.wav").refused();
-        assert_eq!(message, "a TextGrid holds one recording, and there are 2: add --output DIR to get a file for each");
+        assert_eq!(
+            message,
+            "a file of format textgrid holds one utterance, and there are several: add --output DIR to get a file for each"
+        );
     }
 
     #[test]

@@ -408,6 +408,29 @@ fn from_json(text: &str) -> Rows {
     line["tiers"]["phones"].as_array().unwrap().iter().map(row).collect()
 }
 
+/// Rows of columns `start`, `end` and label from column `first` on, times in units of which a second has `unit`.
+fn from_columns(text: &str, (separator, first, unit): (char, usize, f64)) -> Rows {
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split(separator).skip(first).collect();
+        let time = |field: &str| field.parse::<f64>().unwrap() / unit;
+        (time(fields[0]), time(fields[1]), fields[2].to_owned())
+    };
+    text.lines().map(row).collect()
+}
+
+/// The rows of the tier of phones of a table.
+fn from_tsv(text: &str) -> Rows {
+    let phones: String =
+        text.lines().filter(|line| line.contains("\tphones\t")).map(|line| format!("{line}\n")).collect();
+    from_columns(&phones, ('\t', 2, 1.0))
+}
+
+/// The rows of a master label file of one utterance.
+fn from_mlf(text: &str) -> Rows {
+    let body = text.strip_prefix("#!MLF!#\n\"*/a.lab\"\n").unwrap().strip_suffix(".\n").unwrap();
+    from_columns(body, (' ', 0, 1e7))
+}
+
 #[test]
 fn times_begin_at_zero_meet_and_end_with_the_audio_in_every_format() {
     let dir = toy::with_model();
@@ -422,6 +445,10 @@ fn times_begin_at_zero_meet_and_end_with_the_audio_in_every_format() {
             (from_ctm(&decode("ctm")), 5.1e-4),
             (from_text_grid(&decode("textgrid")), 1e-4), // one sample, when the rate was converted
             (from_json(&decode("json")), 1e-4),
+            (from_tsv(&decode("tsv")), 5.1e-4),
+            (from_columns(&decode("lab"), (' ', 0, 1e7)), 1e-4),
+            (from_mlf(&decode("mlf")), 1e-4),
+            (from_columns(&decode("audacity"), ('\t', 0, 1.0)), 1e-4),
         ];
         let seconds = samples as f64 / f64::from(rate_hz);
         for (rows, tolerance) in &all {

@@ -265,7 +265,7 @@ mod storage {
         assert!(grid.contains("xmax = 0.1 \n") && grid.contains("text = \"b\""), "{grid}");
         assert_eq!(
             decode("--posteriors two.ark --format textgrid").refused(),
-            "a TextGrid holds one utterance, and there are several: add --output DIR to get a file for each"
+            "a file of format textgrid holds one utterance, and there are several: add --output DIR to get a file for each"
         );
     }
 }

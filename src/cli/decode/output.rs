@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use senone::alignment::Alignment;
 #[cfg(feature = "neural")]
 use senone::audio::Notice;
-use senone::formats::{self, Format};
+use senone::formats::{self, Format, Holds, Tiers};
 use senone::graph::Graph;
 use senone::phones::{PhoneMap, PhoneNames};
 use senone::search::WORDS;
@@ -26,7 +26,7 @@ pub struct OutputArgs {
     /// Write one file an utterance into this folder instead of standard output
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// What rows of text and CTM are of; TextGrid and JSON have everything [default: words where the graph has some, and syllables
+    /// What rows are of; TextGrid, JSON, TSV and EAF have everything [default: words where the graph has some, and syllables
     /// with --units syllable; of `senone align`: phones]
     #[arg(long, value_enum, value_name = "TIER")]
     pub tier: Option<TierName>,
@@ -57,8 +57,23 @@ pub enum FormatName {
     /// Praat
     #[value(name = "textgrid")]
     TextGrid,
+    /// Praat, the short form
+    #[value(name = "textgrid-short")]
+    ShortTextGrid,
     /// One JSON object a line
     Json,
+    /// A table: utterance, tier, start, end (seconds), label, confidence
+    Tsv,
+    /// HTK's label file: start, end (units of 100 ns), phone or word
+    Lab,
+    /// HTK's master label file
+    Mlf,
+    /// ELAN
+    Eaf,
+    /// Subtitles
+    Srt,
+    /// Audacity's label track: start, end (seconds), phone or word
+    Audacity,
 }
 
 impl From<FormatName> for Format {
@@ -67,20 +82,27 @@ impl From<FormatName> for Format {
             FormatName::Text => Self::Text,
             FormatName::Ctm => Self::Ctm,
             FormatName::TextGrid => Self::TextGrid,
+            FormatName::ShortTextGrid => Self::ShortTextGrid,
             FormatName::Json => Self::Json,
+            FormatName::Tsv => Self::Tsv,
+            FormatName::Lab => Self::Lab,
+            FormatName::Mlf => Self::Mlf,
+            FormatName::Eaf => Self::Eaf,
+            FormatName::Srt => Self::Srt,
+            FormatName::Audacity => Self::Audacity,
         }
     }
 }
 
 impl OutputArgs {
-    /// The name that an utterance's output goes by, where that is to be its own: a file's, or an utterance's in a CTM.
+    /// The name that an utterance's output goes by, where that is to be its own: a file's, or an utterance's in a CTM or an MLF.
     pub fn name_of(&self, utterance: &str) -> Option<String> {
         match (&self.output, self.format) {
             (Some(_), format) => {
                 let extension = Format::from(format).extension();
                 Some(format!("{}.{extension}", utterance.replace(['/', '\\'], "_")))
             }
-            (None, FormatName::Ctm) => Some(formats::ctm::one_field(utterance)),
+            (None, FormatName::Ctm | FormatName::Mlf) => Some(formats::ctm::one_field(utterance)),
             (None, _) => None,
         }
     }
@@ -100,7 +122,7 @@ impl OutputArgs {
         }
     }
 
-    /// `alignment` as text and CTM take it, which print rows of its first tier: syllables where they are wanted.
+    /// `alignment` for a format that prints rows of its first tier: syllables where they are wanted.
     fn rows_of(&self, alignment: &Alignment) -> Alignment {
         let words = alignment.tiers.iter().find(|tier| tier.name == WORDS);
         match words.filter(|_| self.tier != Some(TierName::Phones) && !self.syllables.are_wanted()) {
@@ -123,9 +145,17 @@ impl OutputArgs {
         }
     }
 
-    /// Whether what is printed can hold one utterance only.
-    pub fn holds_one(&self) -> bool {
-        self.output.is_none() && self.format == FormatName::TextGrid
+    /// Whether what is printed can take `count` utterances.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when it takes one only, and there are more.
+    pub fn check_count(&self, count: usize) -> Result<()> {
+        let format = Format::from(self.format);
+        if self.output.is_some() || format.holds() == Holds::Many || count < 2 {
+            return Ok(());
+        }
+        let reason = "add --output DIR to get a file for each";
+        Err(Error::Other(format!("a file of format {format} holds one utterance, and there are several: {reason}")))
     }
 }
 
@@ -167,6 +197,8 @@ pub struct Sink<'a> {
     args: &'a OutputArgs,
     phones: PhoneMap,
     heading: Heading,
+    /// What standard output begins with, until it has begun.
+    preamble: &'static str,
     said: BTreeSet<String>,
     taken: usize,
     failed: usize,
@@ -178,7 +210,8 @@ impl<'a> Sink<'a> {
     /// # Errors
     /// When `--phones` has no name for one of them.
     pub fn new((args, symbols): (&'a OutputArgs, &SymbolTable), heading: Heading) -> Result<Self> {
-        Ok(Self { args, phones: args.phone_map(symbols)?, heading, said: BTreeSet::new(), taken: 0, failed: 0 })
+        let (phones, preamble) = (args.phone_map(symbols)?, Format::from(args.format).preamble());
+        Ok(Self { args, phones, heading, preamble, said: BTreeSet::new(), taken: 0, failed: 0 })
     }
 
     /// How and where it writes.
@@ -220,17 +253,18 @@ impl<'a> Sink<'a> {
         }
     }
 
-    fn write(&self, alignment: &Alignment) -> Result<()> {
+    fn write(&mut self, alignment: &Alignment) -> Result<()> {
         let format = Format::from(self.args.format);
-        let alignment = &match format {
-            Format::Text | Format::Ctm => self.args.rows_of(alignment),
-            Format::TextGrid | Format::Json => alignment.clone(),
+        let alignment = &match format.tiers() {
+            Tiers::First => self.args.rows_of(alignment),
+            Tiers::All => alignment.clone(),
         };
         match (&self.args.output, self.args.name_of(&alignment.utterance)) {
             (Some(folder), Some(name)) => {
-                formats::atomic::write(&folder.join(name), |file| formats::write(alignment, format, file))
+                formats::atomic::write(&folder.join(name), |file| formats::write_file(alignment, format, file))
             }
             _ => to_stdout(|out| {
+                out.write_all(std::mem::take(&mut self.preamble).as_bytes())?;
                 if format == Format::Text && self.heading == Heading::Name {
                     formats::text::write_heading(&alignment.utterance, out)?;
                 }

@@ -86,10 +86,7 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     args.output.make_folder()?;
     let mut outputs: NetworkOutputs = Box::new(files.into_iter().flat_map(|file| open(&file)));
     let first = next_batch(&mut outputs);
-    if args.output.holds_one() && first.len() > 1 {
-        let reason = "add --output DIR to get a file for each";
-        return Err(Error::Other(format!("a TextGrid holds one utterance, and there are several: {reason}")));
-    }
+    args.output.check_count(first.len())?;
     let heading = if first.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink::new((&args.output, decoder.model.searcher.symbols()), heading)?;
     let all = decode_all(&decoder, (first, outputs), &mut sink);

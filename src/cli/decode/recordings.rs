@@ -100,11 +100,7 @@ fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
     if inputs.iter().filter(|input| input.is_stdin()).count() > 1 {
         return Err(Error::Other("standard input (-) can be read only once".into()));
     }
-    if args.output.holds_one() && inputs.len() > 1 {
-        let count = inputs.len();
-        let reason = "add --output DIR to get a file for each";
-        return Err(Error::Other(format!("a TextGrid holds one recording, and there are {count}: {reason}")));
-    }
+    args.output.check_count(inputs.len())?;
     inputs::check_names(inputs, |utterance| args.output.name_of(utterance))?;
     args.output.make_folder()
 }

@@ -1,5 +1,5 @@
-//! Praat's TextGrid: one file is one utterance, one interval tier is one tier. Written in its long text form; [`read()`] takes
-//! both.
+//! Praat's TextGrid: one file is one utterance, one interval tier is one tier. There are a long text form and a short one, of the
+//! same values without their names; [`read()`] takes both.
 
 mod read;
 
@@ -15,8 +15,7 @@ use crate::alignment::{Alignment, Segment, Tier};
 /// # Errors
 /// What `out` refuses.
 pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
-    let ends = alignment.tiers.iter().flat_map(|tier| &tier.segments).map(|segment| segment.end);
-    let samples = ends.fold(alignment.samples, u64::max);
+    let samples = last_sample(alignment);
     let xmax = alignment.seconds(samples);
     writeln!(out, "File type = \"ooTextFile\"\nObject class = \"TextGrid\"\n")?;
     writeln!(out, "xmin = 0 \nxmax = {xmax} \ntiers? <exists> \nsize = {} \nitem []: ", alignment.tiers.len())?;
@@ -27,6 +26,32 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
         write_intervals(alignment, &intervals(tier, samples), out)?;
     }
     Ok(())
+}
+
+/// Writes `alignment` in the short form, otherwise as [`write`] does.
+///
+/// # Errors
+/// What `out` refuses.
+pub fn write_short(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
+    let samples = last_sample(alignment);
+    let xmax = alignment.seconds(samples);
+    writeln!(out, "File type = \"ooTextFile\"\nObject class = \"TextGrid\"\n")?;
+    writeln!(out, "0\n{xmax}\n<exists>\n{}", alignment.tiers.len())?;
+    for tier in &alignment.tiers {
+        let intervals = intervals(tier, samples);
+        writeln!(out, "\"IntervalTier\"\n{}\n0\n{xmax}\n{}", quoted(&tier.name), intervals.len())?;
+        for interval in &intervals {
+            let (xmin, xmax) = (alignment.seconds(interval.start), alignment.seconds(interval.end));
+            writeln!(out, "{xmin}\n{xmax}\n{}", quoted(&interval.label))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the audio ends, or the last segment if that is later.
+fn last_sample(alignment: &Alignment) -> u64 {
+    let ends = alignment.tiers.iter().flat_map(|tier| &tier.segments).map(|segment| segment.end);
+    ends.fold(alignment.samples, u64::max)
 }
 
 fn write_intervals(alignment: &Alignment, intervals: &[Segment], out: &mut dyn io::Write) -> io::Result<()> {
