@@ -3,6 +3,8 @@
 //! A rule is a small automaton with three states (none seen, one of `a` seen, one of `b` seen); as a [`Memory`] it is multiplied
 //! into the full graph and into transcript graphs alike.
 
+use std::collections::BTreeSet;
+
 use super::Word;
 use super::classes::Names;
 use super::file::{Side, side};
@@ -61,7 +63,8 @@ impl Exclusive {
         }
         let [a, b] = &groups;
         let symbol = a.symbols.iter().find(|symbol| b.symbols.contains(symbol)).map(|&both| names.symbols.name(both));
-        let is_in_b = |word: &&Name| b.words.iter().any(|other| lower(&other.text) == lower(&word.text));
+        let in_b: BTreeSet<String> = b.words.iter().map(|word| lower(&word.text)).collect();
+        let is_in_b = |word: &&Name| in_b.contains(&lower(&word.text));
         let word = || a.words.iter().find(is_in_b).map(|word| word.text.as_str());
         match symbol.or_else(word) {
             Some(both) => {
@@ -77,7 +80,8 @@ impl Exclusive {
     pub fn over(&self, words: &[Word]) -> Seen {
         let words: Vec<String> = words.iter().map(|word| lower(&word.text)).collect();
         Seen(self.groups.clone().map(|group| {
-            let of_group = |&word: &usize| group.words.iter().any(|name| lower(&name.text) == words[word]);
+            let names: BTreeSet<String> = group.words.iter().map(|name| lower(&name.text)).collect();
+            let of_group = |&word: &usize| names.contains(&words[word]);
             let members = (0..words.len()).filter(of_group).map(WordId::from_index).collect();
             Members { symbols: group.symbols, words: members }
         }))
@@ -141,8 +145,12 @@ impl GraphSpec {
         (mut net, words): (Lattice, &[Word]),
         fault: impl Fn(&Exclusive) -> Error,
     ) -> Result<Lattice> {
+        let known: BTreeSet<String> = match self.exclusive.is_empty() {
+            true => BTreeSet::new(),
+            false => words.iter().map(|word| lower(&word.text)).collect(),
+        };
         for rule in &self.exclusive {
-            let is_unknown = |name: &&Name| words.iter().all(|word| lower(&word.text) != lower(&name.text));
+            let is_unknown = |name: &&Name| !known.contains(&lower(&name.text));
             if let Some(name) = rule.groups.iter().flat_map(|group| &group.words).find(is_unknown) {
                 let reason = format!("`{}` is no symbol, no class and no word of this graph", name.text);
                 return Err(self.source.error(name.at, reason));

