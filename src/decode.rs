@@ -155,6 +155,8 @@ pub(crate) struct Listener<'a> {
 }
 
 impl<'a> Listener<'a> {
+    /// Begins to listen to a recording with the features and the network of `bundle`.
+    ///
     /// # Errors
     /// When the model's features cannot be computed block by block.
     pub(crate) fn new(bundle: &'a Bundle) -> Result<Self> {

@@ -17,6 +17,7 @@ for manifest in "${sets[@]}"; do
   folder=$WORK/$(basename "$(dirname "$manifest")")-$(basename "$manifest" .tsv)
   python3 "$recipe/wrong.py" "$manifest" "$lexicon" "$folder"
   for kind in right wrong cut more; do
+    rm -f "$folder/$kind.summary.tsv" "$folder/$kind.gop"   # a run that fails leaves none
     # The exit status says that some are too short, which is what is counted here.
     "$root/target/release/senone" --threads 1 align "$folder/$kind.tsv" --lexicon "$lexicon" --format ctm \
       --summary "$folder/$kind.summary.tsv" --gop "$folder/$kind.gop" > "$folder/$kind.ctm" 2> "$folder/$kind.log" || true

@@ -4,7 +4,8 @@
 
     thresholds.py RIGHT.gop OTHER.gop ...
 
-The measures are those of src/align/verdict.rs: the mean of all phones, of 8 phones in a row, and the worst pause from 0.6 s on.
+The measures are those of src/align/verdict.rs, but for the second: the mean of all phones, the least mean of any 8 phones in a row
+(verdict.rs takes whole words, as many as have 8 phones), and the worst pause from 0.6 s on.
 """
 
 import sys

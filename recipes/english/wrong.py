@@ -6,9 +6,14 @@ words (cut.tsv), and with the words of another utterance after their own (more.t
     wrong.py MANIFEST DICTIONARY FOLDER
 """
 
+import itertools
 import random
 import sys
 from pathlib import Path
+
+
+# Utterances that are drawn before all are looked through.
+TRIES = 1000
 
 
 def table(path):
@@ -42,18 +47,28 @@ def main(manifest, lexicon, folder):
     phones = [row.get("phones", "").split() or [p for w in row["words"].lower().split() for p in said.get(w, "?")] for row in rows]
     words = [row["words"].split() for row in rows]
     draw = random.Random(1)
+    if len(rows) < 2:
+        sys.exit(f"{manifest}: expected two utterances or more, whose words can be exchanged")
+
+    def is_far(index, found):
+        return distance(phones[index], phones[found]) >= 0.5 * max(1, len(phones[index]))
 
     def far_from(index):
-        while True:
-            found = draw.randrange(len(rows))
-            if distance(phones[index], phones[found]) >= 0.5 * len(phones[index]):
+        drawn = (draw.randrange(len(rows)) for _ in range(TRIES))
+        for found in itertools.chain(drawn, range(len(rows))):
+            if is_far(index, found):
                 return words[found]
+        sys.exit(f"{manifest}: no utterance is 50 % phone edit distance away from {rows[index]['utterance']}: give more of them")
+
+    def other_than(index):
+        found = draw.randrange(len(rows))
+        return found if found != index else (index + 1) % len(rows)
 
     kinds = {
         "right": lambda index: words[index],
         "wrong": far_from,
         "cut": lambda index: words[index][: (len(words[index]) + 1) // 2],
-        "more": lambda index: words[index] + words[draw.randrange(len(rows))],
+        "more": lambda index: words[index] + words[other_than(index)],
     }
     Path(folder).mkdir(parents=True, exist_ok=True)
     for kind, text in kinds.items():
@@ -61,7 +76,7 @@ def main(manifest, lexicon, folder):
             print("utterance\tspeaker\taudio\twords", file=out)
             for index, row in enumerate(rows):
                 audio = (Path(manifest).parent / row["audio"]).resolve()
-                print(row["utterance"], row["speaker"], audio, " ".join(text(index)), sep="\t", file=out)
+                print(row["utterance"], row.get("speaker", ""), audio, " ".join(text(index)), sep="\t", file=out)
 
 
 main(*sys.argv[1:])

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::filler::Filler;
 use super::fit::{Fit, Fitting};
+use super::mend::{Found, mended};
 use super::transcript::{Transcript, Unit};
 use super::verdict::{self, Doubt, Reason, Thresholds, Verdict};
 use crate::alignment::{Alignment, Tier};
 use crate::bundle::Bundle;
 use crate::decode::Listener;
-use crate::dp::{BeamOptions, BeamRetry, Blocks, Plan, PlanOptions, SegmentSpan, search_blocks};
+use crate::dp::{BeamOptions, BeamRetry, Blocks, Plan, PlanOptions, search_blocks};
 use crate::emission::{Emissions, LogPosteriors, hybrid};
 use crate::error::require;
 use crate::graph::Graph;
@@ -20,7 +21,7 @@ use crate::{Error, Result};
 /// What is done about words without pronunciation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unknown {
-    /// A filler takes their place: any speech.
+    /// The model's filler takes their place: any speech. A model without one has nothing to skip them with.
     #[default]
     Skip,
     /// The utterance is not aligned.
@@ -30,7 +31,9 @@ pub enum Unknown {
 /// How to align.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AlignOptions {
-    /// Pruning width of the first search, natural log; it is made wider as needed.
+    /// Pruning width of the first search, natural log. Where it loses every path it is doubled, up to exact search. An alignment in
+    /// doubt is searched with 4 times the beam, again and again up to 1000 and then, in recordings to 10 minutes, exactly; or until a
+    /// beam of 200 or more finds the same once more.
     pub beam: f32,
     /// What is done about words without pronunciation.
     pub unknown: Unknown,
@@ -43,11 +46,6 @@ impl Default for AlignOptions {
         Self { beam: 200.0, unknown: Unknown::Skip, thresholds: Thresholds::default() }
     }
 }
-
-/// A factor on the beam of an alignment in doubt, which a wider search may mend.
-const WIDER: f32 = 4.0;
-/// The widest beam that is tried before exact search.
-const WIDEST: f32 = 1000.0;
 
 /// A model, ready to align any number of recordings.
 #[derive(Debug)]
@@ -83,11 +81,13 @@ impl Aligned {
 }
 
 impl Aligner {
+    /// Aligns with `bundle` as the `options` say.
+    ///
     /// # Errors
     /// [`Error::Setting`] for a beam that is not above 0.
     pub fn new(bundle: Arc<Bundle>, options: AlignOptions) -> Result<Self> {
         require(options.beam > 0.0, "beam", options.beam, "a number above 0")?;
-        let filler = filler(&bundle).filter(|_| options.unknown == Unknown::Skip);
+        let filler = bundle.filler().filter(|_| options.unknown == Unknown::Skip);
         Ok(Self { bundle, options, filler })
     }
 
@@ -103,20 +103,12 @@ impl Aligner {
     /// is too short for it; [`Error::Impossible`].
     pub fn align(&self, samples: &[f32], transcript: &Transcript) -> Result<Aligned> {
         let spec = &self.bundle.graph;
-        let graph = spec.transcript_of(&transcript.slots(spec, self.filler)?)?;
+        let graph = spec.transcript_of(&transcript.slots(spec, (self.filler, self.options.unknown))?)?;
         let graph = Arc::new(graph.with_words(transcript.words(), spec.optional()));
         let plan = Arc::new(Plan::new(&graph, &self.bundle.transitions, &PlanOptions { insertion_penalty: 0.0 })?);
         let mut heard = Heard::new(self, samples, transcript);
-        let mut found = self.search(&plan, &mut heard, (transcript, self.options.beam))?;
-        let (mut beam, mut seen) = (found.beam, found.spans.clone());
-        while matches!(found.verdict, Verdict::Doubtful(_)) && beam.is_finite() {
-            let wider = self.search(&plan, &mut heard, (transcript, next_beam(beam)))?;
-            beam = wider.beam;
-            if wider.spans != seen {
-                seen.clone_from(&wider.spans);
-                found = Found { retries: found.retries, ..wider };
-            }
-        }
+        let mut search = |beam| self.search(&plan, &mut heard, (transcript, beam));
+        let found = mended(search(self.options.beam)?, self.seconds(samples), search)?;
         Ok(self.told(found, (&graph, transcript.unit), samples.len() as u64))
     }
 
@@ -132,7 +124,7 @@ impl Aligner {
             Ok(())
         })?;
         let fits = fitting.finish();
-        let verdict = match self.doubt(&fits, (transcript, heard.samples.len())) {
+        let verdict = match self.doubt(&fits, (transcript, heard.samples)) {
             Some(doubt) => Verdict::Doubtful(doubt),
             None if beam > self.options.beam => Verdict::Widened { beam },
             None => Verdict::Aligned,
@@ -140,15 +132,18 @@ impl Aligner {
         Ok(Found { spans, fits, verdict, retries, beam })
     }
 
-    fn doubt(&self, fits: &[Fit], (transcript, samples): (&Transcript, usize)) -> Option<Doubt> {
-        let timing = self.bundle.timing();
-        let frame_seconds = timing.search_shift_ms() / 1000.0;
-        let seconds = samples as f64 / f64::from(timing.sample_rate);
+    fn doubt(&self, fits: &[Fit], (transcript, samples): (&Transcript, &[f32])) -> Option<Doubt> {
+        let frame_seconds = self.bundle.timing().search_shift_ms() / 1000.0;
+        let seconds = self.seconds(samples);
         let (reason, range) = verdict::doubt(fits, frame_seconds, &self.options.thresholds)?;
         let stretch = &fits[range];
         let [start_seconds, end_seconds] =
             [stretch[0].start, stretch[stretch.len() - 1].end].map(|frame| (frame as f64 * frame_seconds).min(seconds));
         Some(Doubt { start_seconds, end_seconds, what: self.named(stretch, reason, transcript), reason })
+    }
+
+    fn seconds(&self, samples: &[f32]) -> f64 {
+        samples.len() as f64 / f64::from(self.bundle.timing().sample_rate)
     }
 
     /// What the `stretch` holds, for a message.
@@ -172,31 +167,6 @@ impl Aligner {
 
 /// Words of a doubtful stretch that a message names.
 const NAMED: usize = 6;
-
-/// What one search found.
-struct Found {
-    spans: Vec<SegmentSpan>,
-    fits: Vec<Fit>,
-    verdict: Verdict,
-    retries: Vec<BeamRetry>,
-    beam: f32,
-}
-
-fn next_beam(beam: f32) -> f32 {
-    if WIDER * beam <= WIDEST { WIDER * beam } else { f32::INFINITY }
-}
-
-/// The symbol of `bundle` that stands for unknown words: one that training left without frames, `SPN` if there are several.
-fn filler(bundle: &Bundle) -> Option<SymbolId> {
-    let spec = &bundle.graph;
-    let is_dead =
-        |&symbol: &SymbolId| spec.pdfs_of(symbol).all(|pdf| bundle.priors.log()[pdf.index()] == f32::NEG_INFINITY);
-    let dead: Vec<SymbolId> = spec.symbols().ids().filter(is_dead).collect();
-    match dead[..] {
-        [only] => Some(only),
-        _ => dead.into_iter().find(|&symbol| spec.symbols().name(symbol).eq_ignore_ascii_case("spn")),
-    }
-}
 
 /// Samples that are heard at once: ten seconds at 16 kHz.
 const BLOCK_SAMPLES: usize = 160_000;

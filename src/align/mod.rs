@@ -33,6 +33,8 @@ mod aligner;
 mod filler;
 pub mod fit;
 #[cfg(feature = "neural")]
+mod mend;
+#[cfg(feature = "neural")]
 mod say;
 pub mod summary;
 mod transcriber;

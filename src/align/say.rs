@@ -1,5 +1,7 @@
 //! From the names of a transcript to the slots of a graph.
 
+use super::aligner::Unknown;
+use super::transcriber::symbols;
 use super::transcript::{Item, Transcript, Unit};
 use crate::graph::{GraphSpec, Slot, Word};
 use crate::symbols::{SymbolId, WordId};
@@ -15,29 +17,30 @@ impl Transcript {
     ///
     /// # Errors
     /// [`Error::Transcript`] naming a phone that the graph lacks, or the unknown words when there is no filler.
-    pub(super) fn slots(&self, spec: &GraphSpec, filler: Option<SymbolId>) -> Result<Vec<Slot>> {
+    pub(super) fn slots(&self, spec: &GraphSpec, (filler, unknown): (Option<SymbolId>, Unknown)) -> Result<Vec<Slot>> {
         let slot = |(index, item): (usize, &Item)| {
-            let mut alternatives = vec![];
-            for names in &item.pronunciations {
-                let symbol = |name: &String| spec.symbols().get(name).ok_or_else(|| self.no_phone(index, name));
-                alternatives.push(names.iter().map(symbol).collect::<Result<Vec<SymbolId>>>()?);
-            }
+            let stranger = |pronunciation: usize, name: &str| self.no_phone(index, (pronunciation, name));
+            let mut alternatives = symbols(spec, &item.pronunciations, stranger)?;
             if alternatives.is_empty() {
-                alternatives.push(vec![filler.ok_or_else(|| self.no_filler())?]);
+                alternatives.push(vec![filler.ok_or_else(|| self.no_filler(unknown))?]);
             }
             Ok(Slot { word: Some(WordId::from_index(index)), alternatives })
         };
         self.items.iter().enumerate().map(slot).collect()
     }
 
-    fn no_filler(&self) -> Error {
+    fn no_filler(&self, unknown: Unknown) -> Error {
         let named = self.unknown_words();
+        let why = match unknown {
+            Unknown::Refuse => "",
+            Unknown::Skip => "; the model has no filler, so that they cannot be skipped",
+        };
         Error::Transcript {
-            reason: format!("not in the lexicon: {named}: add pronunciations, or correct the transcript"),
+            reason: format!("not in the lexicon: {named}{why}: add pronunciations, or correct the transcript"),
         }
     }
 
-    fn no_phone(&self, index: usize, name: &str) -> Error {
+    fn no_phone(&self, index: usize, (pronunciation, name): (usize, &str)) -> Error {
         let (item, position) = (&self.items[index], index + 1);
         let reason = match self.unit {
             Unit::Phone => format!(
@@ -45,10 +48,12 @@ impl Transcript {
                 item.text
             ),
             Unit::Word => {
-                format!(
-                    "the phone '{name}' of '{}' (word {position}) is not one of the model's: correct the lexicon",
-                    item.text
-                )
+                let place = match (&self.lexicon, item.lines.get(pronunciation)) {
+                    (Some(path), Some(line)) => format!("{}:{line}", path.display()),
+                    _ => "the lexicon, or the manifest's phones".to_owned(),
+                };
+                let word = &item.text;
+                format!("the phone '{name}' of '{word}' (word {position}) is not one of the model's: correct {place}")
             }
         };
         Error::Transcript { reason }

@@ -42,7 +42,12 @@ fn line(row: &Row) -> String {
         row.fit.map_or(String::new(), |fit| format!("{fit:.3}")),
         row.verdict.detail(),
     ];
-    fields.map(|field| field.replace(['\t', '\n', '\r'], " ")).join("\t")
+    fields.map(|text| field(&text)).join("\t")
+}
+
+/// `text` as a field of a table: on one line, and without tabs.
+pub fn field(text: &str) -> String {
+    text.replace(['\t', '\n', '\r'], " ")
 }
 
 #[cfg(test)]

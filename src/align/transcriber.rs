@@ -143,15 +143,25 @@ fn distance(piece: &[String], known: &[Vec<String>]) -> usize {
 /// # Errors
 /// [`Error::Transcript`] naming the phone that the graph lacks.
 pub fn slots(spec: &GraphSpec, words: &Words) -> Result<Vec<Slot>> {
-    let symbol = |name: &String| -> Result<SymbolId> {
-        let reason = || format!("the graph has no symbol {name:?}: add it to a class, or correct the pronunciation");
-        spec.symbols().get(name).ok_or_else(|| Error::Transcript { reason: reason() })
+    let stranger = |_: usize, name: &str| {
+        let reason = format!("the graph has no symbol {name:?}: add it to a class, or correct the pronunciation");
+        Error::Transcript { reason }
     };
-    let chain = |names: &Vec<String>| names.iter().map(symbol).collect::<Result<Vec<_>>>();
-    let slot = |alternatives: &Vec<Vec<String>>| -> Result<Slot> {
-        Ok(Slot { word: None, alternatives: alternatives.iter().map(chain).collect::<Result<_>>()? })
-    };
+    let slot = |said: &Vec<Vec<String>>| Ok(Slot { word: None, alternatives: symbols(spec, said, stranger)? });
     words.iter().map(slot).collect()
+}
+
+/// The pronunciations `said` as symbols of `spec`; `stranger` is the error of one, by its number, with a phone that the graph lacks.
+pub(super) fn symbols(
+    spec: &GraphSpec,
+    said: &[Vec<String>],
+    stranger: impl Fn(usize, &str) -> Error,
+) -> Result<Vec<Vec<SymbolId>>> {
+    let one = |(index, names): (usize, &Vec<String>)| {
+        let symbol = |name: &String| spec.symbols().get(name).ok_or_else(|| stranger(index, name));
+        names.iter().map(symbol).collect()
+    };
+    said.iter().enumerate().map(one).collect()
 }
 
 #[cfg(test)]

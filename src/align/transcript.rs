@@ -3,10 +3,13 @@
 //! Text is read as the lexicon reads it everywhere ([`Lexicon::words_of`]); what that changes beyond case is kept as a
 //! [`Reading`], so that a user can be told.
 
+use std::path::PathBuf;
+
 use super::transcriber::Transcriber;
 use crate::audio::Clip;
 use crate::data::manifest::Utterance;
 use crate::graph::lexicon::Lexicon;
+use crate::spelling::lower;
 use crate::{Error, Result};
 
 /// What a transcript is made of.
@@ -25,6 +28,8 @@ pub struct Item {
     pub text: String,
     /// How it may be said, as phone names; nothing when the lexicon lacks the word.
     pub pronunciations: Vec<Vec<String>>,
+    /// The line of the lexicon's file, from 1 on, that each pronunciation stands in; nothing where they come from elsewhere.
+    pub lines: Vec<usize>,
 }
 
 /// A part of a text that is read otherwise than it is written.
@@ -45,6 +50,8 @@ pub struct Transcript {
     pub unit: Unit,
     /// In their order, at least one.
     pub items: Vec<Item>,
+    /// The lexicon's file, which the lines of the items are of.
+    pub lexicon: Option<PathBuf>,
     /// Tokens that lost or changed more than case and the punctuation around them.
     pub readings: Vec<Reading>,
     /// Tokens that lost punctuation around them, or are nothing else.
@@ -69,19 +76,26 @@ impl Transcript {
         if utterance.place.path == utterance.audio.path && utterance.words.is_none() && utterance.phones.is_none() {
             return Err(Error::Transcript { reason: MISSING.into() });
         }
-        let said = Transcriber::new(lexicon, "").words(utterance)?;
-        let text = utterance.words.as_deref().unwrap_or_default();
+        let said =
+            Transcriber::new(lexicon, "").words(utterance).map_err(|error| unskipped(error, utterance, lexicon))?;
+        let text = text_of(utterance);
         let words = lexicon.map(|lexicon| lexicon.words_of(text)).filter(|words| words.len() == said.len());
         let unit = if words.is_some() { Unit::Word } else { Unit::Phone };
         // A word without pronunciation is said by the filler that has no name.
         let is_known = |said: &Vec<Vec<String>>| !said.iter().flatten().any(String::is_empty);
         let named = words.unwrap_or_else(|| said.iter().map(|said| said.concat().concat()).collect());
         let items: Vec<Item> = (named.into_iter().zip(said))
-            .map(|(text, said)| Item { text, pronunciations: if is_known(&said) { said } else { vec![] } })
+            .map(|(text, said)| Item {
+                text,
+                pronunciations: if is_known(&said) { said } else { vec![] },
+                lines: vec![],
+            })
             .collect();
-        let mut transcript = Self { unit, items, readings: vec![], punctuated: 0 };
+        let mut transcript = Self { unit, items, lexicon: None, readings: vec![], punctuated: 0 };
         if let Some(lexicon) = lexicon.filter(|lexicon| unit == Unit::Word && !lexicon.is_pinyin()) {
             transcript.read(text, lexicon);
+            transcript.lexicon = Some(lexicon.path().to_owned());
+            transcript.items.iter_mut().for_each(|item| item.lines = lines(item, lexicon));
         }
         match transcript.items.iter().all(|item| item.pronunciations.is_empty()) {
             true => Err(transcript.all_unknown()),
@@ -101,7 +115,7 @@ impl Transcript {
     /// Notes what the lexicon makes of the tokens of `text`.
     fn read(&mut self, text: &str, lexicon: &Lexicon) {
         for (token, position) in text.split_whitespace().zip(1..) {
-            let (plain, read) = (token.to_lowercase(), lexicon.words_of(token).join(" "));
+            let (plain, read) = (lower(token), lexicon.words_of(token).join(" "));
             if plain.trim_matches(|c: char| !c.is_alphanumeric()) == read.trim_matches(|c: char| !c.is_alphanumeric()) {
                 self.punctuated += usize::from(plain != read);
             } else {
@@ -133,6 +147,30 @@ impl Transcript {
     }
 }
 
+/// The lines of `lexicon` that the pronunciations of `item` stand in; nothing where they are not its own.
+fn lines(item: &Item, lexicon: &Lexicon) -> Vec<usize> {
+    let own = lexicon.said(&item.text).unwrap_or_default();
+    match own.iter().map(|said| &said.phones).eq(&item.pronunciations) {
+        true => own.iter().map(|said| said.line).collect(),
+        false => vec![],
+    }
+}
+
+fn text_of(utterance: &Utterance) -> &str {
+    utterance.words.as_deref().unwrap_or_default()
+}
+
+/// The `error` of a text; of one that is to be pinyin it says that nothing of it can be skipped.
+fn unskipped(error: Error, utterance: &Utterance, lexicon: Option<&Lexicon>) -> Error {
+    let is_none = lexicon.is_some_and(|lexicon| lexicon.check(text_of(utterance)).is_err());
+    match error {
+        Error::Transcript { reason } if is_none => {
+            Error::Transcript { reason: format!("{reason}; in pinyin no word can be skipped") }
+        }
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +190,8 @@ mod tests {
         assert_eq!((made.unit, made.items[0].pronunciations.len()), (Unit::Word, 2));
         assert_eq!(made.unknown().collect::<Vec<_>>(), [(2, "xyzzy"), (4, "foo")]);
         assert_eq!(made.unknown_words(), "'xyzzy' (word 2), 'foo' (word 4)");
+        assert_eq!((&made.items[0].lines, &made.items[2].lines, made.items[3].lines.len()), (&vec![5, 6], &vec![1], 0));
+        assert_eq!(made.lexicon.as_deref(), Some("d".as_ref()));
         let many = of("hello a b c d e f g").unwrap().unknown_words();
         assert!(many.ends_with("'e' (word 6), and 2 more"), "{many}");
     }
@@ -165,6 +205,9 @@ mod tests {
         assert_eq!(found, [(2, "IT\u{2019}S", "it's"), (3, "co-op", "co op")]);
         assert_eq!(made.punctuated, 3);
         assert!(of("HELLO read").unwrap().readings.is_empty());
+        let composed = Lexicon::parse("d".as_ref(), "caf\u{e9} K AE F EY\n").unwrap();
+        let decomposed = Transcript::of_text("Cafe\u{301}!", Some(&composed)).unwrap();
+        assert_eq!((decomposed.readings, decomposed.punctuated), (vec![], 1));
     }
 
     #[test]
@@ -177,6 +220,17 @@ mod tests {
         );
         let missing = Transcript::of(&Utterance::bare("a", crate::audio::Clip::whole("a.wav")), Some(&lexicon()));
         assert_eq!(missing.unwrap_err().to_string(), MISSING);
+    }
+
+    #[test]
+    fn of_pinyin_nothing_is_skipped() {
+        let pinyin = Lexicon::pinyin(crate::pinyin::Tones::Dropped);
+        let error = Transcript::of_text("ni3 haox", Some(&pinyin)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("\"x\" at character 8 of the text")
+                && error.ends_with("; in pinyin no word can be skipped")
+        );
+        assert_eq!(Transcript::of_text(" ", Some(&pinyin)).unwrap_err().to_string(), "the transcript is empty");
     }
 
     #[test]

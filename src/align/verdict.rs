@@ -27,6 +27,13 @@ pub enum Verdict {
         /// Search frames of the recording.
         available: usize,
     },
+    /// The recording is shorter than one frame.
+    NoFrame {
+        /// Samples of the recording.
+        samples: u64,
+        /// Samples of a frame.
+        needed: u32,
+    },
     /// There is no alignment.
     Failed {
         /// Why.
@@ -41,7 +48,7 @@ impl Verdict {
             Self::Aligned => "aligned",
             Self::Widened { .. } => "widened",
             Self::Doubtful(_) => "doubtful",
-            Self::TooShort { .. } => "too-short",
+            Self::TooShort { .. } | Self::NoFrame { .. } => "too-short",
             Self::Failed { .. } => "failed",
         }
     }
@@ -52,7 +59,7 @@ impl Verdict {
             Error::NoPath { frames, need_at_least } if frames < need_at_least => {
                 Self::TooShort { needed: need_at_least, available: frames }
             }
-            Error::TooShort { .. } => Self::TooShort { needed: 1, available: 0 },
+            Error::TooShort { samples, needed } => Self::NoFrame { samples, needed },
             _ => Self::Failed { reason: error.to_string() },
         }
     }
@@ -67,6 +74,7 @@ impl Verdict {
             Self::TooShort { needed, available } => {
                 format!("the transcript takes {needed} search frames at least, the recording has {available}")
             }
+            &Self::NoFrame { samples, needed } => Error::TooShort { samples, needed }.to_string(),
             Self::Failed { reason } => reason.clone(),
         }
     }
@@ -294,6 +302,8 @@ mod tests {
         assert_eq!(short, Verdict::TooShort { needed: 180, available: 66 });
         let told = "too-short: the transcript takes 180 search frames at least, the recording has 66";
         assert_eq!(short.to_string(), told);
+        let none = Verdict::of_error(&Error::TooShort { samples: 100, needed: 400 });
+        assert_eq!(none.to_string(), "too-short: only 100 samples: at least 400, one frame, are needed");
         assert_eq!(Verdict::of_error(&Error::Other("why".into())).to_string(), "failed: why");
         let doubt = Doubt {
             start_seconds: 1.0,

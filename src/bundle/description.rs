@@ -20,6 +20,9 @@ pub struct Description {
     pub name: String,
     /// Corpora, licences and credits.
     pub description: String,
+    /// The phone that training let stand for words without pronunciation, if there was one: decoding never hears it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filler: Option<String>,
     /// How samples become frames.
     pub features: FeatureConfig,
     /// Shape of the network.
@@ -50,6 +53,7 @@ impl Description {
             format: FORMAT,
             name: name.to_owned(),
             description: description.to_owned(),
+            filler: None,
             features,
             network,
             search: SearchSettings::default(),

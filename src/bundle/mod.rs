@@ -2,7 +2,7 @@
 //!
 //! | part | what |
 //! |---|---|
-//! | `bundle.toml` | version, name, credits, features, network, search settings, scores of its own recipe |
+//! | `bundle.toml` | version, name, credits, filler, features, network, search settings, scores of its own recipe |
 //! | `graph.toml` | the graph file, as the user wrote it |
 //! | `tree.txt` | the tree of tied states; only there when states are tied across contexts |
 //! | `phones.arpa` | the phone n-gram that weighs the graph |
@@ -25,6 +25,7 @@ use crate::formats::atomic::Staged;
 use crate::graph::ngram::Ngram;
 use crate::graph::{GraphSpec, Tree, Units, Weights};
 use crate::network::{Acoustic, Network};
+use crate::symbols::SymbolId;
 use crate::timing::FrameTiming;
 use crate::{Error, Result, formats};
 
@@ -95,6 +96,7 @@ impl Bundle {
                 graph.with_units(Units::Tied(tree.into())).map_err(|error| wrong(TREE, error.to_string()))?
             }
         };
+        check_filler(&description, &graph).map_err(|reason| wrong(DESCRIPTION, reason))?;
         let ngram = Ngram::parse_arpa(&parts.place().join(NGRAM), &parts.text(NGRAM)?, graph.symbols())?;
         let bytes = parts.bytes(WEIGHTS)?;
         let tensors = tensors::Tensors::parse(&bytes).map_err(|reason| wrong(WEIGHTS, reason))?;
@@ -184,9 +186,26 @@ impl Bundle {
         Ok(Self { ngram: Ngram::parse_arpa(path, &text, self.graph.symbols())?, ..self })
     }
 
+    /// The symbol that stands for words without pronunciation, where the model has one.
+    pub fn filler(&self) -> Option<SymbolId> {
+        self.description.filler.as_ref().and_then(|name| self.graph.symbols().get(name))
+    }
+
     /// The grid on which phone times lie.
     pub fn timing(&self) -> FrameTiming {
         self.description.features.timing(self.network.subsampling() as u32)
+    }
+}
+
+/// Whether the filler, if there is one, is a symbol of `graph` and no pause.
+fn check_filler(description: &Description, graph: &GraphSpec) -> std::result::Result<(), String> {
+    let Some(name) = &description.filler else { return Ok(()) };
+    match graph.symbols().get(name) {
+        None => Err(format!("filler = {name:?}: expected a symbol of {GRAPH}, or no filler")),
+        Some(symbol) if graph.optional().contains(&symbol) => {
+            Err(format!("filler = {name:?}: expected a symbol that is not optional in {GRAPH}: a pause is no word"))
+        }
+        Some(_) => Ok(()),
     }
 }
 
@@ -235,6 +254,25 @@ mod tests {
         let after = parts();
         assert!(after[0] == bundle.ngram.to_arpa() && after[0] != before[0] && after[1].contains("lm_scale = 0.75"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5 - usize::from(!folder.path().join(TREE).exists()));
+    }
+
+    #[test]
+    fn a_filler_is_a_symbol_and_no_pause() {
+        let folder = tempfile::tempdir().unwrap();
+        Bundle::builtin().unwrap().save(folder.path()).unwrap();
+        let text = fs::read_to_string(folder.path().join(DESCRIPTION)).unwrap();
+        let open = |line: &str| {
+            fs::write(folder.path().join(DESCRIPTION), text.replace("filler = \"SPN\"\n", line)).unwrap();
+            let opened = Bundle::open(folder.path());
+            opened.map(|bundle| bundle.filler().map(|symbol| bundle.graph.symbols().name(symbol).to_owned()))
+        };
+        assert_eq!(open("filler = \"SPN\"\n").unwrap().as_deref(), Some("SPN"));
+        assert_eq!(open("").unwrap(), None);
+        let refused = |line: &str| open(line).unwrap_err().to_string();
+        let unknown = "bundle.toml: filler = \"GARBAGE\": expected a symbol of graph.toml, or no filler";
+        assert!(refused("filler = \"GARBAGE\"\n").ends_with(unknown));
+        let pause = "filler = \"SIL\": expected a symbol that is not optional in graph.toml: a pause is no word";
+        assert!(refused("filler = \"SIL\"\n").ends_with(pause));
     }
 
     /// The built-in model with a new network, whose states are not tied.

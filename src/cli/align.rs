@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use senone::align::fit::Role;
 use senone::align::summary::{self, Row};
 use senone::align::verdict::mean_ratio;
-use senone::align::{AlignOptions, Aligned, Aligner, Transcript, Unknown, Verdict};
+use senone::align::{AlignOptions, Aligned, Aligner, Transcript, Unit, Unknown, Verdict};
 use senone::audio::{Audio, Channel, Clip, read_clips};
 use senone::bundle;
 use senone::data::manifest::Utterance;
@@ -40,11 +40,12 @@ pub struct AlignArgs {
     /// The model's folder [default: the built-in English model]
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// What to do about words that the lexicon lacks
+    /// What to do about words that the lexicon lacks; `skip` needs a model with a filler (`senone info`), and in pinyin nothing is
+    /// skipped: their utterances fail
     #[arg(long, value_enum, default_value_t = UnknownName::Skip)]
     unknown: UnknownName,
-    /// Pruning width of the first search, natural log; made wider up to exact search where that loses the path or the result is
-    /// doubtful
+    /// Pruning width of the first search, natural log; made wider up to exact search where that loses the path. A doubtful result is
+    /// searched with wider ones, to 1000 and in recordings to 10 minutes exactly, until one of 200 or more finds the same again
     #[arg(long, value_name = "X", default_value_t = AlignOptions::default().beam)]
     beam: f32,
     /// Take this channel (1 is the first) instead of mixing all
@@ -63,7 +64,7 @@ pub struct AlignArgs {
 /// [`Unknown`] on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum UnknownName {
-    /// A filler takes their place: any speech
+    /// The model's filler takes their place: any speech
     Skip,
     /// Their utterances fail
     Error,
@@ -74,6 +75,7 @@ const BATCH_FILES: usize = 64;
 
 /// Aligns everything that was named; what fails leaves the others' output whole.
 pub fn run(mut args: AlignArgs) -> Result<Outcome> {
+    args.output.check_units()?;
     args.output.tier.get_or_insert(TierName::Phones);
     let spoken = spoken(&args)?;
     check(&args, &spoken)?;
@@ -200,6 +202,11 @@ impl Work<'_> {
     fn aligned(&self, (one, audio): (&Spoken, Result<Audio>), row: &mut Row) -> Result<(Aligned, Notices)> {
         let utterance = one.said.as_ref().map_err(|error| Error::Other(error.to_string()))?;
         let transcript = Transcript::of(utterance, self.lexicon)?;
+        if (self.args.output.tier, transcript.unit) == (Some(TierName::Words), Unit::Phone) {
+            return Err(Error::Other(
+                "--tier words: the transcript has no words but phones alone; leave it out".into(),
+            ));
+        }
         row.words = Some((transcript.items.len(), transcript.unknown().count()));
         let audio = match one.input.is_stdin() {
             true => one.input.read(self.sample_rate_hz(), self.channel())?,
@@ -257,11 +264,16 @@ fn read_otherwise(transcript: &Transcript) -> Notices {
 fn phones(utterance: &str, aligned: &Aligned, sample_rate: u32) -> String {
     let seconds = |samples: u64| samples as f64 / f64::from(sample_rate);
     let mut text = String::new();
+    let utterance = summary::field(utterance);
     for (segment, fit) in aligned.phones.segments.iter().zip(&aligned.fits).filter(|(_, fit)| fit.role != Role::Filler)
     {
         let word = fit.item.map_or(String::new(), |item| (item + 1).to_string());
         let (start, end) = (seconds(segment.start), seconds(segment.end));
-        text += &format!("{utterance}\t{word}\t{}\t{start:.3}\t{end:.3}\t{:.3}\n", segment.label, fit.ratio);
+        text += &format!(
+            "{utterance}\t{word}\t{}\t{start:.3}\t{end:.3}\t{:.3}\n",
+            summary::field(&segment.label),
+            fit.ratio
+        );
     }
     text
 }

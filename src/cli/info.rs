@@ -53,6 +53,7 @@ fn describe(bundle: &Bundle) -> Result<String> {
     line("context", format!("{} before, {} after", frames(context.left), frames(context.right)));
     line("search frame", format!("{} ms", timing.search_shift_ms()));
     line("phones", bundle.graph.symbols().names().join(" "));
+    description.filler.iter().for_each(|name| line("filler", name.clone()));
     line("states", states(bundle));
     line("n-gram", format!("order {}, {} histories", bundle.ngram.order(), bundle.ngram.histories()));
     let search = description.search;

@@ -52,20 +52,11 @@ impl Input {
 
 /// Every recording that `arguments` name, in their order; files of a folder by name. No transcript is asked for.
 pub fn expand(arguments: &[PathBuf]) -> Result<Vec<Input>> {
-    let mut inputs = Vec::new();
-    for argument in arguments {
-        let is_manifest = argument.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
-        if argument.is_dir() && source::layout(argument)? == Layout::Folder {
-            let found = source::recordings(argument)?.into_iter();
-            inputs.extend(found.map(|(utterance, path)| Input { utterance, audio: Clip::whole(path) }));
-        } else if argument.is_dir() || is_manifest {
-            let listed = read_corpus(argument)?.utterances.into_iter();
-            inputs.extend(listed.map(|line| Input { utterance: line.name, audio: line.audio }));
-        } else {
-            inputs.push(from_file(argument));
-        }
-    }
-    Ok(inputs)
+    let input = |found| match found {
+        Found::File(input) => input,
+        Found::Line(line) => Input { utterance: line.name, audio: line.audio },
+    };
+    Ok(walk(arguments)?.into_iter().map(input).collect())
 }
 
 /// A recording, and what is said in it as far as that can be read.
@@ -73,17 +64,33 @@ pub type Transcribed = (Input, Result<Utterance>);
 
 /// Every recording that `arguments` name with what is said in it; one whose transcript cannot be read does not keep the others back.
 pub fn transcribed(arguments: &[PathBuf]) -> Result<Vec<Transcribed>> {
+    let with_text = |found| match found {
+        Found::File(input) => beside(input),
+        Found::Line(line) => (Input { utterance: line.name.clone(), audio: line.audio.clone() }, Ok(line)),
+    };
+    Ok(walk(arguments)?.into_iter().map(with_text).collect())
+}
+
+/// What an argument, or something in it, is.
+enum Found {
+    /// A file by itself, whose transcript, if there is one, lies beside it.
+    File(Input),
+    /// An utterance of a corpus that says of each what it is.
+    Line(Utterance),
+}
+
+/// All that `arguments` name, in their order; what corpora have to tell is said.
+fn walk(arguments: &[PathBuf]) -> Result<Vec<Found>> {
     let mut all = Vec::new();
     for argument in arguments {
         let is_manifest = argument.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
         if argument.is_dir() && source::layout(argument)? == Layout::Folder {
             let found = source::recordings(argument)?.into_iter();
-            all.extend(found.map(|(utterance, path)| beside(Input { utterance, audio: Clip::whole(path) })));
+            all.extend(found.map(|(utterance, path)| Found::File(Input { utterance, audio: Clip::whole(path) })));
         } else if argument.is_dir() || is_manifest {
-            let found = source::read(argument)?.utterances.into_iter();
-            all.extend(found.map(|line| (Input { utterance: line.name.clone(), audio: line.audio.clone() }, Ok(line))));
+            all.extend(read_corpus(argument)?.utterances.into_iter().map(Found::Line));
         } else {
-            all.push(beside(from_file(argument)));
+            all.push(Found::File(from_file(argument)));
         }
     }
     Ok(all)

@@ -132,6 +132,11 @@ impl Lexicon {
         Error::TextFile { path: self.path.clone(), line, reason }
     }
 
+    /// Its file; `pinyin` or `pinyin-toned` for those that need none.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The dictionary's words in alphabetical order.
     pub fn words(&self) -> impl ExactSizeIterator<Item = &str> {
         self.entries.keys().map(String::as_str)

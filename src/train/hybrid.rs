@@ -312,9 +312,17 @@ impl Run<'_> {
         phones::ngram(&self.spec, (self.config.lexicon.as_deref(), config), &sequences)
     }
 
+    /// The phone of unknown words as the model notes it: none where a pause takes their place, which is said between any words too.
+    fn filler(&self) -> Option<String> {
+        let is_pause =
+            |name: &String| self.spec.symbols().get(name).is_some_and(|id| self.spec.optional().contains(&id));
+        self.config.filler.clone().filter(|name| !is_pause(name))
+    }
+
     fn bundle(&self, Model { network, weights, scales }: Model, alignments: &Alignments) -> Result<Bundle> {
         let TrainConfig { name, description, features, network: shape, .. } = self.config;
         let mut description = Description::new(name, description, features.clone(), shape.clone());
+        description.filler = self.filler();
         description.search = scales.map_or(description.search, |scales| scales.of(description.search));
         let (graph, moments) = (self.spec.clone(), self.corpus.moments.clone());
         let (ngram, priors, transitions) = match self.language {
@@ -325,6 +333,7 @@ impl Run<'_> {
             ),
             Language::Kept(model) => {
                 description.search = model.description.search;
+                description.filler = description.filler.or_else(|| model.description.filler.clone());
                 (model.ngram.clone(), model.priors.clone(), model.transitions.clone())
             }
         };

@@ -111,7 +111,9 @@ fn phones_need_no_lexicon() {
     let said: Vec<&str> = phones.iter().map(|row| row.2.as_str()).filter(|phone| *phone != "SIL").collect();
     let again = dir.senone("align --model model one.wav --text").arg(said.join(" ")).ok().stdout;
     let spoken = |rows: &[(f64, f64, String)]| rows.iter().filter(|row| row.2 != "SIL").cloned().collect::<Vec<_>>();
-    assert_eq!(spoken(&rows(&again)).len(), spoken(&phones).len());
+    assert_eq!(spoken(&rows(&again)), spoken(&phones));
+    let refused = dir.senone("align --model model one.wav --tier words --text").arg(said.join(" ")).refused();
+    assert_eq!(refused, "one.wav: --tier words: the transcript has no words but phones alone; leave it out");
     let refused = dir.senone("align --model model one.wav").refused();
     let first = words.split(' ').next().unwrap();
     let expected =
@@ -196,9 +198,52 @@ fn unknown_words_are_told_and_skipped_or_refused() {
     let refused = align("--unknown error", &with("xyzzy")).refused();
     let reason = "one.wav: not in the lexicon: 'xyzzy' (word 2): add pronunciations, or correct the transcript";
     assert_eq!(refused, reason);
-    dir.write("words.dict", dir.read("words.dict") + "odd M QQ\n");
-    let refused = align("", &with("odd")).refused();
-    assert_eq!(refused, "one.wav: the phone 'QQ' of 'odd' (word 2) is not one of the model's: correct the lexicon");
+    dir.edit("model/bundle.toml", "filler = \"SPN\"\n", "");
+    let reason = "one.wav: not in the lexicon: 'xyzzy' (word 2); the model has no filler, so that they cannot be skipped: add \
+                  pronunciations, or correct the transcript";
+    assert_eq!(align("", &with("xyzzy")).refused(), reason);
+    dir.write("words.dict", dir.read("words.dict") + "odd M AA\nodd M QQ\n");
+    let line = dir.read("words.dict").lines().count();
+    let reason =
+        format!("one.wav: the phone 'QQ' of 'odd' (word 2) is not one of the model's: correct words.dict:{line}");
+    assert_eq!(align("", &with("odd")).refused(), reason);
+}
+
+#[test]
+fn a_recording_of_no_frame_is_too_short() {
+    let (dir, words) = one();
+    dir.wav("tiny.wav", RATE_HZ, &[0.0; 10]);
+    let refused = dir.senone(&format!("{ALIGN} tiny.wav --summary summary.tsv --text")).arg(&words).refused();
+    let reason = "only 10 samples: at least 400, one frame, are needed";
+    assert_eq!(refused, format!("tiny.wav: {reason}"));
+    assert_eq!((summary(&dir)[0][1].as_str(), summary(&dir)[0][6].as_str()), ("too-short", reason));
+}
+
+#[test]
+fn recordings_that_a_corpus_leaves_out_are_told() {
+    let (dir, words) = one();
+    for name in ["one", "two"] {
+        dir.write(&format!("data/wav/train/S1/{name}.wav"), std::fs::read(dir.path("one.wav")).unwrap());
+    }
+    dir.write("data/transcript/aishell_transcript_v0.8.txt", format!("one {words}\n"));
+    let ran = dir.senone(&format!("{ALIGN} data/wav/train --format ctm")).ok();
+    let reason = "1 of 2 recordings are not in aishell_transcript_v0.8.txt and are left out";
+    assert_eq!(ran.stderr, format!("senone: data/wav/train: {reason}\n"));
+    assert!(
+        ran.stdout.lines().count() > 3 && ran.stdout.lines().all(|line| line.starts_with("one ")),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_table_keeps_its_columns_whatever_files_are_called() {
+    let (dir, words) = one();
+    dir.write("o\tne.wav", std::fs::read(dir.path("one.wav")).unwrap());
+    dir.senone(&format!("{ALIGN} --gop gop.tsv --text")).arg(&words).arg("o\tne.wav").ok();
+    let gop = dir.read("gop.tsv");
+    assert!(gop.lines().skip(1).all(|line| line.starts_with("o ne\t") && line.split('\t').count() == 6), "{gop}");
 }
 
 #[test]
@@ -274,6 +319,8 @@ fn a_command_line_that_cannot_be_meant_is_refused() {
     let stdin = "standard input (-) has no text beside it: say it with --text";
     assert_eq!(dir.senone(&format!("{ALIGN} -")).refused(), stdin);
     assert_eq!(refused("one.wav --beam 0 --text"), "beam = 0: expected a number above 0");
+    let both = "--tier phones or words, beside --units syllable: rows are of one of them, leave the other out";
+    assert_eq!(refused("one.wav --tier words --units syllable --text"), both);
     let grid = dir.senone(&format!("{ALIGN} one.wav two.wav --format textgrid")).refused();
     assert_eq!(
         grid,

@@ -132,9 +132,9 @@ mod recordings {
         }
     }
 
-    /// SPN had no training frames: it is dead, and a filler of that name is told of.
+    /// SPN is the model's filler, which is dead in decoding; as `unknown` it is told of.
     #[test]
-    fn a_filler_that_the_model_never_heard_is_told_of() {
+    fn a_filler_that_the_model_cannot_hear_is_told_of() {
         let dir = Dir::new();
         let graph = std::fs::read_to_string(repository("models/en/graph.toml")).unwrap();
         dir.write("words.dict", "we W IY\nhe HH IY\nwas W AH Z\nnot N AA T\n");
@@ -146,7 +146,8 @@ mod recordings {
             .senone("decode --graph words.toml --tier phones")
             .arg(repository("tests/data/sense-and-sensibility.wav"))
             .ok();
-        let told = "senone: words.toml: the model has never heard SPN, so that no word is recognised as SPN, which `unknown` of [lexicon] names\n";
+        let told = "senone: words.toml: SPN is the model's filler, which takes the place of unknown words in alignment only, so that no \
+                    word is recognised as SPN, which `unknown` of [lexicon] names\n";
         assert_eq!(ran.stderr, told);
         assert!(!ran.stdout.contains("SPN"), "{}", ran.stdout);
     }

@@ -18,6 +18,8 @@ pub fn parts(model: &Path) -> Vec<Vec<u8>> {
 pub fn phone_error(dir: &Dir, model: &str) -> f64 {
     let ctm = dir.senone(&format!("decode --model {model} --format ctm")).arg(TOY.path("test.tsv")).ok().stdout;
     assert!(!ctm.contains(" SPN\n"), "the filler is no phone to hear:\n{ctm}");
+    let description = fs::read_to_string(TOY.path("model/bundle.toml")).unwrap();
+    assert!(description.contains("\nfiller = \"SPN\"\n"), "{description}");
     dir.write("test.ctm", ctm);
     let score = dir.senone("score").arg(TOY.path("test.tsv")).arg("test.ctm");
     let report = score.arg("--lexicon").arg(TOY.path("words.dict")).ok().stdout;

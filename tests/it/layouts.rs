@@ -413,6 +413,7 @@ fn aishell_1() {
     let graphs = mandarin(["graph-tone.toml", "graph-tone-align.toml"]);
     let path = dir.path("resource_aishell/lexicon.txt");
     assert_trains(&dir, "data_aishell/wav/train", (words, graphs), &[Path::new("--lexicon"), &path]);
+    assert!(!dir.read("model/bundle.toml").contains("filler"), "a pause stands for no word");
     let decode =
         |more: &str| dir.senone(&format!("decode --model model --format ctm {more} data_aishell/wav/train")).ok();
     let plain = decode("--toneless").stdout;

@@ -107,14 +107,22 @@ impl OutputArgs {
         }
     }
 
-    /// Whether the tier of `--tier` comes out of `graph`, and nothing else is asked for beside it.
-    pub fn check_tier(&self, graph: &Graph) -> Result<()> {
+    /// Whether `--tier` is not asked for beside syllables.
+    pub fn check_units(&self) -> Result<()> {
         match self.tier {
             Some(_) if self.syllables.are_wanted() => {
                 let reason =
                     "--tier phones or words, beside --units syllable: rows are of one of them, leave the other out";
                 Err(Error::Other(reason.into()))
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the tier of `--tier` comes out of `graph`, and nothing else is asked for beside it.
+    pub fn check_tier(&self, graph: &Graph) -> Result<()> {
+        self.check_units()?;
+        match self.tier {
             Some(TierName::Words) if graph.words().is_empty() => {
                 Err(Error::Other("--tier words: the graph has no words, it needs a [lexicon]".into()))
             }

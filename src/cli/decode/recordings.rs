@@ -83,15 +83,19 @@ fn recogniser(args: &DecodeArgs) -> Result<Recogniser> {
     }
 }
 
-/// Says so where the model has never heard the `symbol` that the graph file at `path` lets stand for unknown words.
+/// Says so where the model cannot hear the `symbol` that the graph file at `path` lets stand for unknown words.
 fn say_if_unheard(recogniser: &Recogniser, symbol: SymbolId, path: &Path) {
-    let Bundle { graph, priors, .. } = recogniser.bundle();
+    let bundle = recogniser.bundle();
+    let Bundle { graph, priors, .. } = bundle;
     let dead: BTreeSet<PdfId> = priors.dead().collect();
     if graph.pdfs_of(symbol).all(|pdf| dead.contains(&pdf)) {
         let (path, name) = (path.display(), graph.symbols().name(symbol));
+        let why = match bundle.filler() == Some(symbol) {
+            true => format!("{name} is the model's filler, which takes the place of unknown words in alignment only"),
+            false => format!("the model has never heard {name}"),
+        };
         say(format_args!(
-            "senone: {path}: the model has never heard {name}, so that no word is recognised as {name}, which `unknown` of [lexicon] \
-             names"
+            "senone: {path}: {why}, so that no word is recognised as {name}, which `unknown` of [lexicon] names"
         ));
     }
 }
