@@ -127,7 +127,25 @@ fn check(args: &AlignArgs, spoken: &[Spoken]) -> Result<()> {
     }
     args.output.check_count(spoken.len())?;
     inputs::check_names(inputs(), |utterance| args.output.name_of(utterance))?;
+    inputs::check_beside(inputs(), |utterance| args.output.path_of(utterance))?;
+    check_tables(args, spoken)?;
     args.output.make_folder()
+}
+
+/// The tables replace nothing that is read, nor one another.
+fn check_tables(args: &AlignArgs, spoken: &[Spoken]) -> Result<()> {
+    let recordings = || spoken.iter().map(|one| one.input.path().to_owned());
+    let read = || args.inputs.iter().chain(&args.lexicon).cloned().chain(recordings());
+    let tables = [("--summary", &args.summary), ("--gop", &args.gop)];
+    for (option, path) in tables {
+        path.iter().try_for_each(|path| inputs::check_table(path, option, read()))?;
+    }
+    match (&args.summary, &args.gop) {
+        (Some(one), Some(other)) if one == other => {
+            Err(Error::Other(format!("--summary and --gop are both {}: name two files", one.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What all recordings are aligned with.
@@ -155,7 +173,7 @@ impl Work<'_> {
             for (one, Done { told, row, phones }) in batch.iter().zip(done) {
                 tables.rows.push(row);
                 tables.phones += &phones;
-                sink.take(&one.input.path().display().to_string(), told)?;
+                sink.take(&one.input.place(), told)?;
             }
         }
         Ok(())

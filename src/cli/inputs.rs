@@ -39,6 +39,15 @@ impl Input {
         Utterance::bare(&self.utterance, self.audio.clone())
     }
 
+    /// The file and, where it has a name of its own, the utterance: what is told of it begins with this.
+    pub fn place(&self) -> String {
+        let path = self.path().display();
+        match self.is_stdin() || self.path().file_stem().is_some_and(|stem| stem.to_string_lossy() == self.utterance) {
+            true => path.to_string(),
+            false => format!("{path}: {}", self.utterance),
+        }
+    }
+
     /// Whether it is read from standard input.
     pub fn is_stdin(&self) -> bool {
         self.path() == Path::new("-")
@@ -106,6 +115,43 @@ fn from_file(path: &Path) -> Input {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let utterance = if path == Path::new("-") { "stdin".to_owned() } else { stem.into_owned() };
     Input { utterance, audio: Clip::whole(path) }
+}
+
+/// Refuses an output file that would replace what lies beside its own recording, which may be its transcript; `output` is where the
+/// utterance's output goes, if that is a file.
+pub fn check_beside<'a>(
+    inputs: impl IntoIterator<Item = &'a Input>,
+    output: impl Fn(&str) -> Option<PathBuf>,
+) -> Result<()> {
+    let folder = |path: &Path| path.parent().and_then(|parent| parent.join(".").canonicalize().ok());
+    for input in inputs.into_iter().filter(|input| !input.is_stdin()) {
+        let Some(file) = output(&input.utterance).filter(|file| file.exists()) else { continue };
+        if folder(&file).is_some_and(|own| folder(input.path()) == Some(own)) {
+            return Err(Error::Other(format!(
+                "{}: lies beside the recording {} and would be replaced: name another folder, or remove it first",
+                file.display(),
+                input.path().display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a file to be written, `option` names it, that is one of the files that are read, or a folder, or in no folder.
+pub fn check_table(path: &Path, option: &str, mut read: impl Iterator<Item = PathBuf>) -> Result<()> {
+    let wrong = |reason: &str| Err(Error::Other(format!("{option} {}: {reason}", path.display())));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() {
+        return wrong("is a folder, expected the name of a file to write");
+    }
+    if !folder.is_dir() {
+        return wrong("its folder does not exist: make it first");
+    }
+    let is_same = |other: PathBuf| path.canonicalize().is_ok_and(|own| other.canonicalize().is_ok_and(|it| it == own));
+    match read.any(is_same) {
+        true => wrong("is one of the files that are read and would be replaced: name another"),
+        false => Ok(()),
+    }
 }
 
 /// Refuses inputs whose outputs would have one name; `output` makes it of the utterance's, where it matters.

@@ -132,8 +132,10 @@ fn run(command: Command) -> Result<Outcome> {
     }
 }
 
-/// Says a line on standard error; nobody listening is no error.
+/// Says a line on standard error; nobody listening is no error. What would steer a terminal, as texts and names of files may, is
+/// shown as U+FFFD.
 fn say(line: impl std::fmt::Display) {
+    let line = line.to_string().replace(|c: char| c.is_control() && c != '\n' && c != '\t', "\u{fffd}");
     let _ = writeln!(io::stderr(), "{line}");
 }
 

@@ -397,3 +397,30 @@ fn real_utterances_are_aligned_and_told_from_wrong_transcripts() {
     let told = wrong.iter().filter(|verdict| ["doubtful", "too-short"].contains(&verdict.as_str())).count();
     assert!(told + 1 >= lines.len(), "{wrong:?}");
 }
+
+/// Nothing that was read is replaced: neither transcripts beside recordings, nor what tables are named like.
+#[test]
+fn what_is_read_is_not_replaced() {
+    let (dir, words) = one();
+    dir.write("in/one.txt", &words);
+    dir.write("in/one.wav", std::fs::read(dir.path("one.wav")).unwrap());
+    let beside = "in/one.txt: lies beside the recording in/one.wav and would be replaced: name another folder, or remove it first";
+    let refused = |line: &str| dir.senone(line).refused();
+    assert_eq!(refused(&format!("{ALIGN} in --output in")), beside);
+    assert_eq!(refused("decode --model model in --output in"), beside);
+    for (options, reason) in [
+        (
+            "--summary in/one.wav",
+            "--summary in/one.wav: is one of the files that are read and would be replaced: name another",
+        ),
+        ("--gop words.dict", "--gop words.dict: is one of the files that are read and would be replaced: name another"),
+        ("--gop in", "--gop in: is a folder, expected the name of a file to write"),
+        ("--summary no/such.tsv", "--summary no/such.tsv: its folder does not exist: make it first"),
+        ("--summary a.tsv --gop a.tsv", "--summary and --gop are both a.tsv: name two files"),
+    ] {
+        assert_eq!(refused(&format!("{ALIGN} in {options}")), reason);
+    }
+    assert_eq!(dir.read("in/one.txt"), words);
+    dir.senone(&format!("{ALIGN} in --output in --format ctm")).ok();
+    assert_eq!(dir.list("in"), ["one.ctm", "one.txt", "one.wav"]);
+}

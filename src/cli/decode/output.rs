@@ -153,6 +153,11 @@ impl OutputArgs {
         }
     }
 
+    /// The file that an utterance's output goes to, if not to standard output.
+    pub fn path_of(&self, utterance: &str) -> Option<PathBuf> {
+        self.output.as_ref().zip(self.name_of(utterance)).map(|(folder, name)| folder.join(name))
+    }
+
     /// Whether what is printed can take `count` utterances.
     ///
     /// # Errors
@@ -267,11 +272,9 @@ impl<'a> Sink<'a> {
             Tiers::First => self.args.rows_of(alignment),
             Tiers::All => alignment.clone(),
         };
-        match (&self.args.output, self.args.name_of(&alignment.utterance)) {
-            (Some(folder), Some(name)) => {
-                formats::atomic::write(&folder.join(name), |file| formats::write_file(alignment, format, file))
-            }
-            _ => to_stdout(|out| {
+        match self.args.path_of(&alignment.utterance) {
+            Some(path) => formats::atomic::write(&path, |file| formats::write_file(alignment, format, file)),
+            None => to_stdout(|out| {
                 out.write_all(std::mem::take(&mut self.preamble).as_bytes())?;
                 if format == Format::Text && self.heading == Heading::Name {
                     formats::text::write_heading(&alignment.utterance, out)?;

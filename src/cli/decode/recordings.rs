@@ -106,6 +106,7 @@ fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
     }
     args.output.check_count(inputs.len())?;
     inputs::check_names(inputs, |utterance| args.output.name_of(utterance))?;
+    inputs::check_beside(inputs, |utterance| args.output.path_of(utterance))?;
     args.output.make_folder()
 }
 
@@ -114,7 +115,7 @@ fn decode_all(recogniser: &Recogniser, (args, inputs): (&RecordingArgs, &[Input]
     for batch in inputs.chunks(BATCH_FILES) {
         let decoded: Vec<_> = batch.par_iter().map(|input| decode(recogniser, args, input)).collect();
         for (input, result) in batch.iter().zip(decoded) {
-            sink.take(&input.path().display().to_string(), result)?;
+            sink.take(&input.place(), result)?;
         }
     }
     Ok(())
