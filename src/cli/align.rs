@@ -218,6 +218,10 @@ impl Work<'_> {
 
     /// The alignment of a recording and what to tell of it; what is known by then goes to `row`.
     fn aligned(&self, (one, audio): (&Spoken, Result<Audio>), row: &mut Row) -> Result<(Aligned, Notices)> {
+        let audio = match one.input.is_stdin() {
+            true => one.input.read(self.sample_rate_hz(), self.channel())?,
+            false => audio?,
+        };
         let utterance = one.said.as_ref().map_err(|error| Error::Other(error.to_string()))?;
         let transcript = Transcript::of(utterance, self.lexicon)?;
         if (self.args.output.tier, transcript.unit) == (Some(TierName::Words), Unit::Phone) {
@@ -226,10 +230,6 @@ impl Work<'_> {
             ));
         }
         row.words = Some((transcript.items.len(), transcript.unknown().count()));
-        let audio = match one.input.is_stdin() {
-            true => one.input.read(self.sample_rate_hz(), self.channel())?,
-            false => audio?,
-        };
         row.seconds = Some(audio.samples.len() as f64 / f64::from(audio.sample_rate));
         let aligned = self.aligner.align(&audio.samples, &transcript)?;
         let mut notices: Notices = audio.notices.iter().map(Said::of_notice).collect();

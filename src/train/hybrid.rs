@@ -246,7 +246,9 @@ impl Run<'_> {
             let targets = targets((tier, &example.words), &self.spec, (self.timing, frames))?;
             targets.iter().for_each(|pdf| counts[pdf.index()] += 1.0);
         }
-        let symbol = self.config.filler.as_ref().and_then(|name| self.spec.symbols().get(name));
+        // A pause that also stands for unknown words, as in AISHELL-1's lexicon, is a pause all the same.
+        let named = self.config.filler.as_ref().and_then(|name| self.spec.symbols().get(name));
+        let symbol = named.filter(|symbol| !self.spec.optional().contains(symbol));
         if let (Filler::Dead, Some(symbol)) = (filler, symbol) {
             self.spec.pdfs_of(symbol).for_each(|pdf| counts[pdf.index()] = 0.0);
         }

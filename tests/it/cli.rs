@@ -462,7 +462,10 @@ mod settings {
             ("--exact --beam 5", "cannot be used with"),
             ("--channel 0", "invalid value '0' for '--channel <N>'"),
             ("--threads 0", "invalid value '0' for '--threads <N>'"),
-            ("--format csv", "[possible values: text, ctm, textgrid, json]"),
+            (
+                "--format csv",
+                "[possible values: text, ctm, textgrid, textgrid-short, json, tsv, lab, mlf, eaf, srt, audacity]",
+            ),
         ];
         for (options, message) in cases {
             let said = dir.senone(&format!("decode --model model a.wav {options}")).misused();

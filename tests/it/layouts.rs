@@ -419,6 +419,10 @@ fn aishell_1() {
     let plain = decode("--toneless").stdout;
     assert!(!plain.lines().any(|line| line.ends_with(char::is_numeric)), "{plain}");
     assert!(decode("").stdout.lines().any(|line| line.ends_with(char::is_numeric)));
+    // A pause can be recognised, though the filler is called the same.
+    let model = senone::bundle::Bundle::open(&dir.path("model")).unwrap();
+    let pause = model.graph.symbols().get("sil").unwrap();
+    assert!(model.graph.pdfs_of(pause).all(|pdf| model.priors.log()[pdf.index()].is_finite()));
 
     dir.wav("data_aishell/wav/test/S0764/BAC009S0764W0121.wav", RATE_HZ, &[0.0]);
     assert_eq!(dir.senone("validate data_aishell").refused(), "data_aishell: holds train and test: name one of them");
