@@ -28,7 +28,7 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes `alignment` in the short form, otherwise as [`write`] does.
+/// Writes `alignment` in the short form, otherwise as [`write()`] does.
 ///
 /// # Errors
 /// What `out` refuses.
