@@ -10,6 +10,7 @@ The time is that of alignment alone, without start and without reading audio.
 import argparse
 import os
 import re
+import sys
 import tempfile
 import time
 
@@ -17,16 +18,11 @@ import pocketsphinx
 
 from common import RATE, read_audio, read_manifest, write_ctm
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from pocketsphinx_words import without_stress  # noqa: E402
+
 BEAM = 1e-48
 FRAMES = 100
-
-
-def without_stress(source, target):
-    with open(source, encoding="utf8") as lines, open(target, "w", encoding="utf8") as out:
-        for line in lines:
-            word, *phones = line.split("#")[0].split() or [""]
-            if phones:
-                print(word.lower(), *(re.sub("[012]$", "", phone) for phone in phones), file=out)
 
 
 def run(engine, audio):
