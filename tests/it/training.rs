@@ -94,22 +94,18 @@ fn after_rows(dir: &Dir, run: &mut Child, (before, patience): (usize, Duration))
     rows(dir, "work").len()
 }
 
-#[test]
-fn killed_in_the_middle_of_epochs_a_run_ends_with_the_same_bytes() {
-    let dir = corpus();
-    dir.senone("train train.toml --work whole --output whole-model").ok();
-    let seconds: f64 = dir.read("whole/log.tsv").lines().last().unwrap().rsplit_once('\t').unwrap().1.parse().unwrap();
-    let train = || dir.senone("train train.toml --work work --output model --resume");
+/// Trains into `work`, stopped up to six times on the way; how many runs did not come to their end.
+fn stopped_on_the_way(dir: &Dir, seconds: f64) -> usize {
     let (mut stopped, mut seen) = (0, 1);
     for attempt in 0..6 {
-        let mut run = train().spawn();
+        let mut run = dir.senone("train train.toml --work work --output model --resume").spawn();
         let before = seen;
-        seen = after_rows(&dir, &mut run, (before, Duration::from_secs(300)));
+        seen = after_rows(dir, &mut run, (before, Duration::from_secs(300)));
         assert!(seen > before || run.try_wait().unwrap().is_some(), "no epoch ends");
         // Within an epoch after one has ended, or with the next one where the machine is much faster now; once at its end, between
         // the log and the checkpoint if it so happens.
         let more = if attempt == 2 { 0.0 } else { 0.2 * seconds };
-        seen = after_rows(&dir, &mut run, (seen, Duration::from_secs_f64(more)));
+        seen = after_rows(dir, &mut run, (seen, Duration::from_secs_f64(more)));
         match attempt {
             // What Ctrl-C sends.
             1 => drop(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap()),
@@ -117,9 +113,30 @@ fn killed_in_the_middle_of_epochs_a_run_ends_with_the_same_bytes() {
         }
         stopped += usize::from(!run.wait().unwrap().success());
     }
-    assert!(stopped >= 3, "{stopped} of 6 runs were stopped in time");
-    let said = train().ok().stderr;
-    assert!(stopped < 6 || said.contains("done before, taken from the work folder"), "{said}");
+    stopped
+}
+
+#[test]
+fn killed_in_the_middle_of_epochs_a_run_ends_with_the_same_bytes() {
+    let dir = corpus();
+    dir.senone("train train.toml --work whole --output whole-model").ok();
+    let seconds: f64 = dir.read("whole/log.tsv").lines().last().unwrap().rsplit_once('\t').unwrap().1.parse().unwrap();
+    // Epochs are so short that on a busy machine a run may end before it is stopped: then all begins anew.
+    let stops = (0..30).map(|_| {
+        let _ = fs::remove_dir_all(dir.path("work")); // not there at first
+        let _ = fs::remove_dir_all(dir.path("model"));
+        stopped_on_the_way(&dir, seconds)
+    });
+    let stops: Vec<usize> = stops
+        .scan(0, |most, stopped| {
+            (*most < 3).then(|| {
+                *most = stopped;
+                stopped
+            })
+        })
+        .collect();
+    assert!(stops.last() >= Some(&3), "{stops:?} runs of 6 were stopped in time");
+    dir.senone("train train.toml --work work --output model --resume").ok();
     assert!(parts(&dir.path("model")) == parts(&dir.path("whole-model")));
     assert_eq!(rows(&dir, "work"), rows(&dir, "whole"));
     let left: Vec<String> = dir.list("work").into_iter().filter(|name| name.starts_with('.')).collect();
