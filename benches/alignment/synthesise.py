@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sentences spoken by flite, whose segment times are the truth, as a corpus for any aligner.
 
-    benches/boundaries/synthesise.py MANIFEST OUT [--voices kal16,awb,rms,slt] [--sentences 40]
+    benches/alignment/synthesise.py MANIFEST OUT [--voices kal16,awb,rms,slt] [--sentences 40]
 
 The texts are the first distinct `words` of MANIFEST. The phones are those that flite says, cut into words of four (fewer before a
 pause) that stand in OUT/words.dict, so that every aligner is given the same phones. OUT/truth.ctm has the phones without pauses.
@@ -46,9 +46,14 @@ def main():
     arguments.add_argument("--voices", default="kal16,awb,rms,slt")
     arguments.add_argument("--sentences", type=int, default=40)
     arguments = arguments.parse_args()
+    voices = arguments.voices.split(",")
+    known = subprocess.run(["flite", "-lv"], stdout=subprocess.PIPE, check=True, encoding="utf8").stdout.split()
+    unknown = [voice for voice in voices if voice not in known]
+    if unknown:
+        raise SystemExit(f"flite has no voice {unknown[0]}, see flite -lv")
     corpus = Corpus(arguments.out)
-    texts = list(dict.fromkeys(row["words"].lower() for row in read_manifest(arguments.manifest)))[: arguments.sentences]
-    for voice in arguments.voices.split(","):
+    texts = list(dict.fromkeys(row["words"].lower() for row in read_manifest(arguments.manifest, "words")))[: arguments.sentences]
+    for voice in voices:
         for number, text in enumerate(texts):
             utterance = f"{voice}-{number:03}"
             samples, phones = spoken(voice, text)

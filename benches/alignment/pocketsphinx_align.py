@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Forced alignment by PocketSphinx 5 of a manifest with words, as CTM of phones or words, with the time that it takes.
 
-    peers/bin/python benches/boundaries/pocketsphinx_align.py MANIFEST DICTIONARY OUT.ctm [--tier words]
+    peers/bin/python benches/alignment/pocketsphinx_align.py MANIFEST DICTIONARY OUT.ctm [--tier words]
 
 The dictionary is in the format of the CMU dictionary; stress is dropped. Two passes, as PocketSphinx does it: words, then phones.
 The time is that of alignment alone, without start and without reading audio.
@@ -22,7 +22,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from pocketsphinx_words import without_stress  # noqa: E402
 
 BEAM = 1e-48
-FRAMES = 100
+FRAMES_PER_SECOND = 100
 
 
 def run(engine, audio):
@@ -44,7 +44,7 @@ def aligned(engine, audio, words, tier):
     except RuntimeError:
         return []
     entries = found if tier == "words" else (phone for word in found for phone in word)
-    rows = [(entry.start / FRAMES, (entry.start + entry.duration) / FRAMES, entry.name) for entry in entries]
+    rows = [(entry.start / FRAMES_PER_SECOND, (entry.start + entry.duration) / FRAMES_PER_SECOND, entry.name) for entry in entries]
     return [(start, end, re.sub(r"\(\d+\)$", "", name)) for start, end, name in rows if name[0] not in "<[+(" and name != "SIL"]
 
 
@@ -62,7 +62,7 @@ def main():
         beams = dict(beam=BEAM, wbeam=BEAM, pbeam=BEAM)
         engine = pocketsphinx.Decoder(hmm=model, dict=dictionary, lm=None, bestpath=False, loglevel="FATAL", **beams)
     rows, spent, heard, failed = [], 0.0, 0.0, 0
-    for row in read_manifest(arguments.manifest):
+    for row in read_manifest(arguments.manifest, "words"):
         audio = read_audio(row["audio"])
         begin = time.process_time()
         found = aligned(engine, audio.tobytes(), row["words"].lower().split(), arguments.tier)

@@ -22,11 +22,18 @@ def write_audio(path, samples):
         out.writeframes(samples.astype("<i2").tobytes())
 
 
-def read_manifest(path):
-    """Rows of a manifest as dictionaries; `audio` becomes a path of its own."""
+def read_manifest(path, *columns):
+    """Rows of a manifest as dictionaries; `audio` becomes a path of its own. A table without these columns or without rows is refused."""
     folder = os.path.dirname(os.path.abspath(path))
-    with open(path, encoding="utf8") as lines:
-        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    try:
+        with open(path, encoding="utf8") as lines:
+            table = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            rows = list(table)
+    except OSError as error:
+        raise SystemExit(f"{path}: {error.strerror}") from error
+    missing = [name for name in ("utterance", "audio", *columns) if name not in (table.fieldnames or [])]
+    if missing or not rows:
+        raise SystemExit(f"{path}: no {f'column {missing[0]}' if missing else 'utterances'}, expected a manifest with {', '.join(columns)}")
     return [{**row, "audio": os.path.join(folder, row["audio"])} for row in rows]
 
 
@@ -47,7 +54,8 @@ def write_ctm(path, rows):
 
 
 class Corpus:
-    """A folder of utterances for any aligner: audio and text in a folder for each speaker, a dictionary, a manifest, the truth."""
+    """A folder of utterances for any aligner: audio and text in a folder for each speaker, a manifest, the truth, and a dictionary of
+    the words that were made up."""
 
     def __init__(self, folder):
         self.folder, self.rows, self.truth, self.words = folder, [], [], {}
@@ -66,13 +74,12 @@ class Corpus:
             print(*words, file=text)
         self.rows.append((utterance, base + ".wav", speaker, " ".join(words)))
 
-    def finish(self, dictionary=True):
+    def finish(self):
         with open(os.path.join(self.folder, "test.tsv"), "w", encoding="utf8") as manifest:
             print("utterance", "audio", "speaker", "words", sep="\t", file=manifest)
             for row in self.rows:
                 print(*row, sep="\t", file=manifest)
         write_ctm(os.path.join(self.folder, "truth.ctm"), self.truth)
-        if dictionary:
-            with open(os.path.join(self.folder, "words.dict"), "w", encoding="utf8") as out:
-                for phones in self.words:
-                    print(self.word(phones), *phones, file=out)
+        with open(os.path.join(self.folder, "words.dict"), "w", encoding="utf8") as out:
+            for phones in self.words:
+                print(self.word(phones), *phones, file=out)
