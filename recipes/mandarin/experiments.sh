@@ -107,17 +107,30 @@ row() {
   if [ "$1" = tone ] || [ "$1" = pitch ]; then
     decode "$1" graph-tone ngram
     score "$1.graph-tone.ngram"
-    return
+  else
+    for weights in alone ngram; do
+      decode "$1" graph-free "$weights"
+      score "$1.graph-free.$weights"
+      decode "$1" graph "$weights"
+      score "$1.graph.$weights" "$1.graph-free.$weights"
+    done
   fi
-  for weights in alone ngram; do
-    decode "$1" graph-free "$weights"
-    score "$1.graph-free.$weights"
-    decode "$1" graph "$weights"
-    score "$1.graph.$weights" "$1.graph-free.$weights"
+  compare "$1"
+}
+
+# What the row $1 gains on those that lack one of its means, as far as they have been run.
+compare() {
+  local other others=() search=graph.ngram
+  case $1 in
+    perturbed | hidden) others=(plain) ;;
+    both) others=(plain perturbed hidden) ;;
+    pitch) others=(tone) search=graph-tone.ngram ;;
+  esac
+  for other in "${others[@]}"; do
+    [ -e "$WORK/$other.$search.ctm" ] || continue
+    printf '%s against %s: ' "$1" "$other"
+    run score "$WORK/tests.tsv" "$WORK/$1.$search.ctm" --lexicon pinyin --against "$WORK/$other.$search.ctm" | grep paired
   done
-  if [ "$1" != plain ] && [ -e "$WORK/plain.graph.ngram.ctm" ]; then
-    run score "$WORK/tests.tsv" "$WORK/$1.graph.ngram.ctm" --lexicon pinyin --against "$WORK/plain.graph.ngram.ctm" | grep paired
-  fi
 }
 
 for name in "${@:-"${all[@]}"}"; do
