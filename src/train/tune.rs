@@ -201,7 +201,7 @@ pub(super) fn errors_with(
     model: SearchModel,
     (set, settings): (&[Development], SearchSettings),
 ) -> Result<EditCounts> {
-    let searcher = Searcher::new(model, DecodeOptions { settings, method: Method::Beam })?;
+    let searcher = Searcher::new(model, DecodeOptions { settings, method: Method::Beam, confidence: None })?;
     let decode = |utterance: &Development| -> Result<(String, Vec<String>)> {
         let (spans, _) = searcher.search(&utterance.posteriors)?;
         let names = spans.iter().map(|span| spec.symbols().name(span.symbol).to_owned());
