@@ -79,7 +79,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    fn new(random: &mut Random, width: f32, dead: usize, layout: Layout) -> Self {
+    pub(super) fn new(random: &mut Random, width: f32, dead: usize, layout: Layout) -> Self {
         let graph = Shared::new(random_graph(random));
         let weights = random_weights(&graph, random);
         let penalty = score(random, 1.0);

@@ -3,6 +3,7 @@
 //! `corpus -> Gaussian HMM by EM -> tied states, if asked -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
 
 mod alignments;
+mod confidence;
 mod config;
 mod context;
 mod corpus;
@@ -32,6 +33,7 @@ pub use alignments::{Alignments, targets};
 pub use config::{
     CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
 };
+pub use confidence::{Fitted, fit_confidence};
 pub use corpus::{Corpus, DEVELOPMENT, Example};
 pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;

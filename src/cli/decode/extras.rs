@@ -1,6 +1,5 @@
 //! What is wanted of a recording beside its best path: confidences, the N best sequences, lattices, the network's output.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
