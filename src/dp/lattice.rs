@@ -193,7 +193,13 @@ impl Builder<'_> {
 /// Keeps the better of `way` and the one that `ways` has already.
 fn better<K: Ord>(ways: &mut BTreeMap<K, Way>, key: K, way: Way) {
     let score = |way: &Way| way.acoustic + way.graph;
-    ways.entry(key).and_modify(|known| if score(&way) > score(known) { *known = way }).or_insert(way);
+    ways.entry(key)
+        .and_modify(|known| {
+            if score(&way) > score(known) {
+                *known = way
+            }
+        })
+        .or_insert(way);
 }
 
 /// The lattice of `arcs`, its nodes numbered in the order of time; without what leads nowhere.

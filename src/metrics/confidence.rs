@@ -156,7 +156,10 @@ mod tests {
         let expected = ((1.0f64 - 1.95).abs() + (1.0f64 - 0.47).abs() + 0.0) / 5.0;
         assert!((calibration.ece - expected).abs() < 1e-6, "{calibration:?}");
         assert_eq!((calibration.labels, calibration.right), (5, 2));
-        assert!(calibration.to_string().contains("0.9 to 1.0       2 labels  mean 0.975  right 0.500"), "{calibration}");
+        assert!(
+            calibration.to_string().contains("0.9 to 1.0       2 labels  mean 0.975  right 0.500"),
+            "{calibration}"
+        );
         assert_eq!(Calibration::of(&[]), None);
         assert_eq!(Calibration::of(&judged(&[(0.5, true)])).unwrap().auc, None);
     }

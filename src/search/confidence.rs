@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::Searcher;
+use crate::Result;
 use crate::alignment::Tier;
 use crate::dp::{
-    BeamRetry, ForwardBackward, FramePosteriors, PosteriorOptions, SegmentSpan, symbol_posterior, widened, word_posterior,
+    BeamRetry, ForwardBackward, FramePosteriors, PosteriorOptions, SegmentSpan, symbol_posterior, widened,
+    word_posterior,
 };
 use crate::emission::{LogPosteriors, hybrid};
 use crate::error::require;
 use crate::graph::Graph;
 use crate::symbols::WordId;
-use crate::Result;
 
 /// How posteriors become confidences: chosen on development data, where a confidence of 0.8 is right in 80 of 100 cases.
 ///

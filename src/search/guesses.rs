@@ -1,13 +1,13 @@
 //! What else may have been said: the N best sequences and the lattice of a recording.
 
 use super::Searcher;
+use crate::Result;
 use crate::alignment::Guess;
 use crate::dp::{BeamRetry, Hypothesis, Lattice, LatticeArc, Recording, nbest, widened};
 use crate::emission::{LogPosteriors, hybrid};
 use crate::formats::lattice::{LabelledLattice, Link};
 use crate::symbols::{SymbolId, WordId};
 use crate::timing::FrameTiming;
-use crate::Result;
 
 /// What sequences are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,10 +30,10 @@ use std::time::Duration;
 
 pub use crate::align::{Transcriber, Words, slots};
 pub use alignments::{Alignments, targets};
+pub use confidence::{Fitted, fit_confidence};
 pub use config::{
     CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
 };
-pub use confidence::{Fitted, fit_confidence};
 pub use corpus::{Corpus, DEVELOPMENT, Example};
 pub use draft::{DraftRequest, draft};
 pub use log::EpochRow;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use senone::alignment::Alignment;
 use senone::emission::LogPosteriors;
-use senone::formats::lattice::{LabelledLattice, write_openfst, write_slf, write_times};
 use senone::formats;
+use senone::formats::lattice::{LabelledLattice, write_openfst, write_slf, write_times};
 #[cfg(feature = "neural")]
 use senone::formats::npy;
 use senone::graph::Graph;
@@ -125,12 +125,7 @@ impl ExtraArgs {
     }
 
     /// Writes what is wanted of an utterance that was `decoded`, and gives it as an alignment with its best sequences.
-    pub fn take(
-        &self,
-        heard: &Heard,
-        decoded: Decoded,
-        (utterance, output): (&str, &OutputArgs),
-    ) -> Result<Alignment> {
+    pub fn take(&self, heard: &Heard, decoded: Decoded, (utterance, output): (&str, &OutputArgs)) -> Result<Alignment> {
         let Heard { searcher, posteriors, timing } = *heard;
         let mut nbest = vec![];
         if self.nbest.is_some() || self.lattice.is_some() {
