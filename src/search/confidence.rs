@@ -69,7 +69,7 @@ impl ConfidenceSettings {
 const WINDOW: (usize, usize) = (600, 100);
 
 /// Paths that score this much less than the best are left out of sums, natural log.
-const BEAM: f32 = 10.0;
+const BEAM: f32 = 15.0;
 
 /// Rows of posteriors that become emissions at once.
 const BLOCK_ROWS: usize = 500;

@@ -116,8 +116,8 @@ mod tests {
         let truth = ConfidenceSettings { scale: 1.0, slope: 0.6, offset: -0.4 };
         let judged: Vec<Judged> = (0..20_000)
             .map(|_| {
-                let confidence = random.uniform() as f32;
-                let is_right = (random.uniform() as f32) < truth.confidence(confidence);
+                let confidence = random.uniform();
+                let is_right = random.uniform() < truth.confidence(confidence);
                 Judged { confidence, is_right }
             })
             .collect();
