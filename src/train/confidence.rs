@@ -34,14 +34,18 @@ pub fn fit_confidence(bundle: &Arc<Bundle>, set: &[Development]) -> Result<Fitte
         let judged = judged(bundle, set, ConfidenceSettings { scale, ..ConfidenceSettings::default() })?;
         let (slope, offset) = logistic(&judged);
         let settings = ConfidenceSettings { scale, slope, offset };
-        let mapped: Vec<Judged> =
-            judged.iter().map(|one| Judged { confidence: settings.confidence(one.confidence), ..*one }).collect();
+        let mapped = mapped(&judged, settings);
         let loss: f64 = mapped.iter().map(surprise).sum();
         if best.as_ref().is_none_or(|(least, _)| loss < *least) {
             best = Some((loss, Fitted { settings, calibration: Calibration::of(&mapped) }));
         }
     }
     Ok(best.map_or_else(|| unreachable!("there are scales to try"), |(_, fitted)| fitted))
+}
+
+/// `judged` with the confidences that `settings` make of their posteriors.
+fn mapped(judged: &[Judged], settings: ConfidenceSettings) -> Vec<Judged> {
+    judged.iter().map(|one| Judged { confidence: settings.confidence(one.confidence), ..*one }).collect()
 }
 
 /// `-log P(right or wrong, as it is)`.
@@ -124,8 +128,7 @@ mod tests {
         let (slope, offset) = logistic(&judged);
         assert!((slope - 0.6).abs() < 0.05 && (offset + 0.4).abs() < 0.05, "{slope} {offset}");
         let settings = ConfidenceSettings { scale: 1.0, slope, offset };
-        let mapped: Vec<Judged> =
-            judged.iter().map(|one| Judged { confidence: settings.confidence(one.confidence), ..*one }).collect();
+        let mapped = mapped(&judged, settings);
         assert!(Calibration::of(&mapped).unwrap().ece < 0.02);
         assert!(Calibration::of(&judged).unwrap().ece > 0.05);
     }
