@@ -50,6 +50,15 @@ pub struct Slot {
     pub value: Segment,
 }
 
+/// A sequence that may have been said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guess {
+    /// Score of its best path, natural log, higher is better.
+    pub score: f64,
+    /// Phones or words.
+    pub labels: Vec<String>,
+}
+
 /// Everything that was found in one recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alignment {
@@ -63,6 +72,8 @@ pub struct Alignment {
     pub tiers: Vec<Tier>,
     /// In time order, the outermost first; none without a grammar of words.
     pub slots: Vec<Slot>,
+    /// The best sequences, best first, where they were asked for.
+    pub nbest: Vec<Guess>,
 }
 
 impl Alignment {

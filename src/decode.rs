@@ -51,6 +51,11 @@ impl Recogniser {
         self.searcher.graph()
     }
 
+    /// What searches.
+    pub fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
     /// The model.
     pub fn bundle(&self) -> &Bundle {
         &self.bundle

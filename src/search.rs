@@ -3,6 +3,9 @@
 //! A [`Searcher`] needs no network and no audio. Log-posteriors `[T x P]` come in, whoever computed them; phones with times
 //! go out, and words where the graph has some.
 
+mod confidence;
+mod guesses;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +18,9 @@ use crate::graph::{Graph, Weights};
 use crate::symbols::SymbolTable;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
+
+pub use confidence::ConfidenceSettings;
+pub use guesses::GuessUnit;
 
 /// Settings of the search, chosen on development data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -95,6 +101,8 @@ pub struct DecodeOptions {
     pub settings: SearchSettings,
     /// What is done with emissions and graph.
     pub method: Method,
+    /// How segments are rated, where they are to be.
+    pub confidence: Option<ConfidenceSettings>,
 }
 
 /// What came out of one recording.
@@ -170,15 +178,20 @@ impl Searcher {
     /// than the shortest legal sequence has frames; [`Error::Impossible`]; [`Error::NotFinite`].
     pub fn search(&self, posteriors: &LogPosteriors) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
         let emissions = hybrid(posteriors, &self.priors, self.options.settings.hybrid())?;
-        let beam = match self.options.method {
+        match self.options.method {
+            Method::Frames => Ok((best_symbols(self.plan.graph(), &emissions)?, Vec::new())),
+            Method::Exact | Method::Beam => search_widening(&self.plan, &emissions, self.beam()),
+        }
+    }
+
+    /// What is followed first.
+    fn beam(&self) -> BeamOptions {
+        let SearchSettings { beam, max_active, .. } = self.options.settings;
+        match self.options.method {
             // The path of `viterbi`, in memory that does not grow with states times frames.
             Method::Exact => BeamOptions::EXACT,
-            Method::Beam => {
-                BeamOptions { beam: self.options.settings.beam, max_active: self.options.settings.max_active }
-            }
-            Method::Frames => return Ok((best_symbols(self.plan.graph(), &emissions)?, Vec::new())),
-        };
-        search_widening(&self.plan, &emissions, beam)
+            Method::Beam | Method::Frames => BeamOptions { beam, max_active },
+        }
     }
 
     /// Phones of `posteriors`, one row each search frame of `timing`; the last ends with the last row.
@@ -196,9 +209,13 @@ impl Searcher {
     /// As [`Searcher::search`].
     pub fn decode_within(&self, posteriors: &LogPosteriors, (timing, samples): (FrameTiming, u64)) -> Result<Decoded> {
         let (spans, retries) = self.search(posteriors)?;
-        let phones = phone_tier(&spans, self.symbols(), (timing, samples));
+        let mut phones = phone_tier(&spans, self.symbols(), (timing, samples));
         let said = said(&spans, &phones, self.graph());
-        let words = (!self.graph().words().is_empty()).then(|| word_tier(&said, self.graph()));
+        let mut words = (!self.graph().words().is_empty()).then(|| word_tier(&said, self.graph()));
+        if let Some(confidence) = self.options.confidence {
+            let rating = self.rating(posteriors, &retries, confidence)?;
+            rating.rate((&mut phones, words.as_mut()), &spans, self.graph());
+        }
         let slots = self.graph().grammar().map_or(vec![], |grammar| grammar.slots(&said));
         let slots = slots.into_iter().map(slot).collect();
         Ok(Decoded { phones, words, slots, samples, retries })
@@ -209,7 +226,8 @@ impl Decoded {
     /// The result under the name of its utterance.
     pub fn into_alignment(self, utterance: &str, sample_rate: u32) -> Alignment {
         let tiers = std::iter::once(self.phones).chain(self.words).collect();
-        Alignment { utterance: utterance.to_owned(), samples: self.samples, sample_rate, tiers, slots: self.slots }
+        let utterance = utterance.to_owned();
+        Alignment { utterance, samples: self.samples, sample_rate, tiers, slots: self.slots, nbest: vec![] }
     }
 }
 

@@ -76,7 +76,14 @@ impl Aligned {
     /// The result under the name of its utterance: phones, then words.
     pub fn into_alignment(self, utterance: &str, sample_rate: u32) -> Alignment {
         let tiers = std::iter::once(self.phones).chain(self.words).collect();
-        Alignment { utterance: utterance.to_owned(), samples: self.samples, sample_rate, tiers, slots: vec![] }
+        Alignment {
+            utterance: utterance.to_owned(),
+            samples: self.samples,
+            sample_rate,
+            tiers,
+            slots: vec![],
+            nbest: vec![],
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::FeatureConfig;
 use crate::network::NetworkConfig;
-use crate::search::SearchSettings;
+use crate::search::{ConfidenceSettings, SearchSettings};
 use crate::{Error, Result, settings};
 
 /// The version of the bundle's layout that this program writes and reads.
@@ -29,6 +29,9 @@ pub struct Description {
     pub network: NetworkConfig,
     /// What `senone tune` chose.
     pub search: SearchSettings,
+    /// How posteriors become confidences; in models that say nothing of it they are taken as they are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub confidence: ConfidenceSettings,
     /// What its own recipe measured.
     #[serde(default, rename = "score", skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<Score>,
@@ -46,6 +49,10 @@ pub struct Score {
     pub interval_percent: [f64; 2],
 }
 
+fn is_default(confidence: &ConfidenceSettings) -> bool {
+    *confidence == ConfidenceSettings::default()
+}
+
 impl Description {
     /// A description of a model that nobody has tuned or scored yet.
     pub fn new(name: &str, description: &str, features: FeatureConfig, network: NetworkConfig) -> Self {
@@ -57,6 +64,7 @@ impl Description {
             features,
             network,
             search: SearchSettings::default(),
+            confidence: ConfidenceSettings::default(),
             scores: Vec::new(),
         }
     }
@@ -83,6 +91,7 @@ impl Description {
         let description: Self = settings::parse(text)?;
         description.features.check().map_err(|error| error.to_string())?;
         description.search.check().map_err(|error| error.to_string())?;
+        description.confidence.check().map_err(|error| error.to_string())?;
         Ok(description)
     }
 

@@ -275,6 +275,23 @@ mod tests {
         assert!(refused("filler = \"SIL\"\n").ends_with(pause));
     }
 
+    #[test]
+    fn a_model_that_says_nothing_of_confidence_takes_posteriors_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bundle = Bundle::builtin().unwrap();
+        let default = crate::search::ConfidenceSettings::default();
+        assert_ne!(bundle.description.confidence, default);
+        bundle.description.confidence = default;
+        bundle.save(folder.path()).unwrap();
+        let place = folder.path().join(DESCRIPTION);
+        let text = fs::read_to_string(&place).unwrap();
+        assert!(!text.contains("[confidence]"));
+        assert_eq!(Bundle::open(folder.path()).unwrap().description.confidence, default);
+        fs::write(&place, text + "\n[confidence]\nscale = 0.5\nslope = 0.0\noffset = 1.0\n").unwrap();
+        let error = Bundle::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("confidence slope = 0: expected a number above 0"), "{error}");
+    }
+
     /// The built-in model with a new network, whose states are not tied.
     fn monophones() -> Result<Bundle> {
         let built_in = Bundle::builtin()?;

@@ -61,6 +61,8 @@ fn describe(bundle: &Bundle) -> Result<String> {
     line("prior scale", search.prior_scale.to_string());
     line("LM scale", search.lm_scale.to_string());
     line("insertion penalty", search.insertion_penalty.to_string());
+    let confidence = description.confidence;
+    line("confidence", format!("scale {}, slope {}, offset {}", confidence.scale, confidence.slope, confidence.offset));
     line("beam", format!("{}, at most {} states", search.beam, search.max_active));
     for score in &description.scores {
         let [low, high] = score.interval_percent;

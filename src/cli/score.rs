@@ -14,7 +14,9 @@ use senone::formats::ctm;
 use senone::graph::lexicon::Lexicon;
 #[cfg(feature = "neural")]
 use senone::metrics::ScoreReport;
-use senone::metrics::{Hypotheses, Reference, ScoreOptions, Transcript, Unit, compare, score, words_of};
+use senone::metrics::{
+    Calibration, Hypotheses, Rated, Reference, ScoreOptions, Transcript, Unit, compare, judge, score, words_of,
+};
 use senone::phones::{PAUSES, PhoneMap, PhoneNames};
 use senone::pinyin::Tones;
 use senone::{Error, Result};
@@ -69,6 +71,11 @@ pub struct ScoreArgs {
     #[arg(long)]
     pub speakers: bool,
 
+    /// Say what the confidences of the hypotheses, a CTM, are worth: how far they are from the share that is right, and how well they
+    /// tell right from wrong labels
+    #[arg(long)]
+    pub confidence: bool,
+
     /// Score these hypotheses too, and print the paired 95 % interval of the difference
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
@@ -114,6 +121,10 @@ pub fn run(args: &ScoreArgs) -> Result<String> {
     #[cfg(feature = "neural")]
     if let (Some(model), Some(test)) = (&args.record, &args.test) {
         record(model, test, &first)?;
+    }
+    if args.confidence {
+        let judged = judge(&references, &read_rated(&args.hypothesis, unit)?, &options);
+        text += &Calibration::of(&judged).map_or_else(String::new, |calibration| format!("\n{calibration}"));
     }
     if args.speakers {
         text += &format!("\n{}", first.speaker_table());
@@ -285,6 +296,33 @@ fn read_hypotheses(path: &Path, unit: Unit) -> Result<Hypotheses> {
 fn read_ctm(path: &Path) -> Result<Hypotheses> {
     let labels = |row: Vec<ctm::TimedLabel>| row.into_iter().map(|timed| timed.label).collect();
     Ok(ctm::read(path)?.into_iter().map(|(name, row)| (name, labels(row))).collect())
+}
+
+/// The labels of a CTM with their confidences.
+fn read_rated(path: &Path, unit: Unit) -> Result<Rated> {
+    if !matches!(layout(path)?, Layout::Ctm) {
+        return Err(Error::Other(format!("{}: --confidence needs a CTM, named .ctm", path.display())));
+    }
+    let rated = |name: &str, timed: ctm::TimedLabel| match timed.confidence {
+        None => Err(Error::Other(format!(
+            "{}: {name} has {} without a confidence: decode with --confidence",
+            path.display(),
+            timed.label
+        ))),
+        Some(confidence) if confidence > 1.0 => Err(Error::Other(format!(
+            "{}: {name} has a confidence of {confidence}, expected a number from 0 to 1",
+            path.display()
+        ))),
+        Some(confidence) if unit == Unit::Word => {
+            Ok(words_of(&timed.label).into_iter().map(|word| (word, confidence)).collect())
+        }
+        Some(confidence) => Ok(vec![(timed.label, confidence)]),
+    };
+    let row = |(name, row): (String, Vec<ctm::TimedLabel>)| {
+        let labels: Result<Vec<Vec<(String, f32)>>> = row.into_iter().map(|timed| rated(&name, timed)).collect();
+        Ok((name, labels?.concat()))
+    };
+    ctm::read(path)?.into_iter().map(row).collect()
 }
 
 /// The columns `utterance` and `phones`, or `words`, of a table; others do not matter.

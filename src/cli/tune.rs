@@ -10,7 +10,7 @@ use senone::decode::posteriors;
 use senone::emission::LogPosteriors;
 use senone::graph::check;
 use senone::graph::lexicon::Lexicon;
-use senone::train::{Development, Held, Transcriber, tune};
+use senone::train::{Development, Held, Transcriber, fit_confidence, tune};
 use senone::{Error, Result};
 
 use super::{Outcome, read_corpus, say};
@@ -36,6 +36,9 @@ pub struct TuneArgs {
     /// Hold the weight on the phone n-gram at this; 0 is without it
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     lm_scale: Option<f32>,
+    /// Hold all settings of the search, and fit only the confidences
+    #[arg(long, conflicts_with_all = ["ngram", "prior_scale", "lm_scale"])]
+    only_confidence: bool,
 }
 
 /// Tunes and stores what was found.
@@ -49,7 +52,7 @@ pub fn run(args: &TuneArgs) -> Result<Outcome> {
     };
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
     let (bundle, set) = development(bundle, &args.corpus, lexicon.as_ref())?;
-    let tuned = tuned(bundle, &set, held)?;
+    let tuned = if args.only_confidence { confident(bundle, &set)? } else { tuned(bundle, &set, held)? };
     match args.ngram {
         Some(_) => tuned.save_search(&args.model)?,
         None => tuned.save_description(&args.model)?,
@@ -80,6 +83,16 @@ fn tuned(bundle: Bundle, set: &[Development], held: Held) -> Result<Bundle> {
     bundle.description.search = tuned.settings;
     bundle.description.scores.clear(); // they were of other settings
     say(format_args!("phone error {:.2} % on {} utterances", 100.0 * tuned.errors.rate(), set.len()));
+    confident(bundle, set)
+}
+
+/// `bundle` with confidences that are right on `set`.
+fn confident(bundle: Bundle, set: &[Development]) -> Result<Bundle> {
+    let bundle = Arc::new(bundle);
+    let fitted = fit_confidence(&bundle, set)?;
+    let mut bundle = Arc::into_inner(bundle).ok_or_else(|| Error::Other("the model is still in use".into()))?;
+    bundle.description.confidence = fitted.settings;
+    fitted.calibration.iter().for_each(|calibration| say(calibration.to_string().trim_end()));
     Ok(bundle)
 }
 

@@ -124,6 +124,11 @@ impl Search {
         (0..emissions.frames()).try_for_each(|frame| self.step(emissions.frame(frame)))
     }
 
+    /// The states that are followed, ascending, each with its score relative to the best of them.
+    pub(super) fn live(&self) -> impl ExactSizeIterator<Item = (StateId, f32)> {
+        self.tokens.iter().map(|token| (token.state, token.score))
+    }
+
     /// Ends all paths and gives the segments of the best one that may end here.
     ///
     /// # Errors
@@ -166,7 +171,7 @@ impl Search {
     }
 
     /// One frame of the recursion of [`forward`](super::forward): the tokens move on.
-    fn step(&mut self, emissions: &[f32]) -> Result<()> {
+    pub(super) fn step(&mut self, emissions: &[f32]) -> Result<()> {
         let live_arcs = self.tokens.iter().map(|token| self.plan.outgoing.row(token.state.index()).len());
         let mut arrived = match self.frames {
             0 => self.begin(emissions),

@@ -11,14 +11,19 @@
 //! [`forward`] and [`backward`] are one recursion whose single operation is a [`Semiring`]: [`Max`] or [`LogSum`].
 //! [`viterbi`] traces [`Max`] back, [`labelled_path`] does so where the labels are known, and after [`add_cost`] it finds the
 //! worst violation of a margin; [`counts`] multiplies forward by backward; [`Search`] goes forward with [`Max`] on a beam,
-//! block by block. Where a graph is dense, its arcs are gone through as a matrix.
+//! block by block. Where a graph is dense, its arcs are gone through as a matrix. The states that a beam search follows are a
+//! trellis of their own, from which come [`FramePosteriors`], a [`Lattice`] of segments and the N best sequences.
 
 mod arc_counts;
 mod beam;
 mod cost;
 mod counts;
 mod dense;
+mod lattice;
+mod live;
+mod nbest;
 mod plan;
+mod posterior;
 mod rows;
 mod segments;
 mod semiring;
@@ -29,13 +34,16 @@ mod widen;
 pub use beam::{BeamOptions, Search};
 pub use cost::add_cost;
 pub use counts::{Counts, counts, path_counts};
+pub use lattice::{Lattice, LatticeArc, Recording};
+pub use nbest::{Hypothesis, nbest};
 pub use plan::{Plan, PlanOptions};
+pub use posterior::{ForwardBackward, FramePosteriors, PosteriorOptions, symbol_posterior, word_posterior};
 pub use rows::{Rows, Step};
 pub use segments::{SegmentSpan, best_symbols, segments};
 pub use semiring::{Frames, LogSum, Max, Semiring};
 pub use trellis::{Trellis, backward, forward};
 pub use viterbi::{Path, labelled_path, path_score, viterbi};
-pub use widen::{BeamRetry, Blocks, search_blocks, search_widening};
+pub use widen::{BeamRetry, Blocks, search_blocks, search_widening, widened};
 
 #[cfg(test)]
 mod oracle;

@@ -70,16 +70,16 @@ pub(super) fn random_emissions(shape: (usize, usize), random: &mut Random, width
 }
 
 /// One random problem.
-struct Case {
-    graph: Shared<Graph>,
+pub(super) struct Case {
+    pub graph: Shared<Graph>,
     weights: Weights,
     penalty: f32,
-    plan: Plan,
-    emissions: Emissions,
+    pub plan: Plan,
+    pub emissions: Emissions,
 }
 
 impl Case {
-    fn new(random: &mut Random, width: f32, dead: usize, layout: Layout) -> Self {
+    pub(super) fn new(random: &mut Random, width: f32, dead: usize, layout: Layout) -> Self {
         let graph = Shared::new(random_graph(random));
         let weights = random_weights(&graph, random);
         let penalty = score(random, 1.0);
@@ -139,18 +139,18 @@ impl Case {
     }
 }
 
-fn log_sum(scores: impl Iterator<Item = f64> + Clone) -> f64 {
+pub(super) fn log_sum(scores: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = scores.clone().fold(f64::NEG_INFINITY, f64::max);
     largest + scores.map(|score| (score - largest).exp()).sum::<f64>().ln()
 }
 
-fn near(a: f64, b: f64, tolerance: f64) -> bool {
+pub(super) fn near(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs()))
 }
 
 /// Runs `check` on random problems: gentle scores, scores of a thousand, and scores that are often minus infinity; each with
 /// the arcs in rows and as a matrix.
-fn cases(check: impl Fn(&Case, &[(f64, Vec<StateId>)])) {
+pub(super) fn cases(check: impl Fn(&Case, &[(f64, Vec<StateId>)])) {
     let mut possible = 0;
     for (seed, layout) in (0..600).flat_map(|seed| [(seed, Layout::Sparse), (seed, Layout::Dense)]) {
         let (width, dead) = [(2.0, 0), (1000.0, 0), (2.0, 25)][seed % 3];

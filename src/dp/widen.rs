@@ -96,6 +96,11 @@ pub fn search_blocks(
     }
 }
 
+/// The beam that held after `retries` that began with `options`.
+pub fn widened(options: BeamOptions, retries: &[BeamRetry]) -> BeamOptions {
+    (0..retries.len()).fold(options, wider)
+}
+
 fn wider(options: BeamOptions, retries: usize) -> BeamOptions {
     if retries >= DOUBLINGS {
         return BeamOptions::EXACT;

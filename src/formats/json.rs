@@ -1,12 +1,14 @@
 //! JSON lines: one object a line is one utterance. Times are seconds, ends exclusive; `confidence` is left out where it was
 //! not computed. Tiers are keys, in their order, and each is a list of segments in time order. `slots`, left out where there are
-//! none, holds what was said in the named parts of a grammar:
+//! none, holds what was said in the named parts of a grammar; `nbest`, left out unless it was asked for, the best sequences, with the
+//! natural-log score of each, the best first:
 //!
 //! ```json
 //! {"utterance": "a-1", "seconds": 10.5, "sample_rate": 16000, "tiers": {
 //!     "phones": [{"label": "HH", "start": 0.1, "end": 0.21, "confidence": 0.98}],
 //!     "words": [{"label": "hi", "start": 0.1, "end": 0.5}]},
-//!     "slots": [{"name": "greeting", "value": "hi", "start": 0.1, "end": 0.5}]}
+//!     "slots": [{"name": "greeting", "value": "hi", "start": 0.1, "end": 0.5}],
+//!     "nbest": [{"score": -71.5, "labels": ["hi"]}, {"score": -73.25, "labels": ["high"]}]}
 //! ```
 
 use std::io;
@@ -14,7 +16,7 @@ use std::io;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::alignment::{Alignment, Slot};
+use crate::alignment::{Alignment, Guess, Slot};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -24,6 +26,15 @@ struct Line<'a> {
     tiers: Tiers<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slots: Vec<Filled<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nbest: Vec<Scored<'a>>,
+}
+
+/// A sequence with its score.
+#[derive(Serialize)]
+struct Scored<'a> {
+    score: f64,
+    labels: &'a [String],
 }
 
 /// A slot with its times in seconds.
@@ -83,6 +94,7 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
         sample_rate: alignment.sample_rate,
         tiers: Tiers(alignment),
         slots: alignment.slots.iter().map(|slot| filled(slot, alignment)).collect(),
+        nbest: alignment.nbest.iter().map(|Guess { score, labels }| Scored { score: *score, labels }).collect(),
     };
     serde_json::to_writer(&mut *out, &line)?;
     writeln!(out)
@@ -114,5 +126,8 @@ mod tests {
             text.ends_with("}]},\"slots\":[{\"name\":\"greeting\",\"value\":\"hi\",\"start\":0.1,\"end\":0.5}]}\n"),
             "{text}"
         );
+        alignment.nbest = vec![Guess { score: -1.5, labels: vec!["hi".into(), "you".into()] }];
+        let text = written(|out| write(&alignment, out));
+        assert!(text.ends_with("}],\"nbest\":[{\"score\":-1.5,\"labels\":[\"hi\",\"you\"]}]}\n"), "{text}");
     }
 }

@@ -13,6 +13,7 @@
 //! | SRT | video players | the first | one | milliseconds |
 //! | Audacity labels | Audacity | the first | one | seconds, 6 decimals |
 //!
+//! The best sequences of an utterance are written as text and as JSON, lattices by [`lattice`].
 //! TextGrids, CTM and HTK's label files ([`lab`]) are also read; matrices of frames by [`npy`] (NumPy) and [`ark`] (Kaldi).
 
 pub mod ark;
@@ -22,6 +23,7 @@ pub mod ctm;
 pub mod eaf;
 pub mod json;
 pub mod lab;
+pub mod lattice;
 pub mod npy;
 mod numbers;
 pub mod srt;
@@ -247,6 +249,7 @@ mod tests {
             sample_rate: 16_000,
             tiers: vec![phones, words],
             slots: vec![],
+            nbest: vec![],
         }
     }
 

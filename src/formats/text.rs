@@ -7,6 +7,8 @@
 //!  0.210   0.500  AY
 //!  0.500  10.500  SIL
 //! ```
+//!
+//! Where the best sequences were asked for, they come instead: rank, score (natural log), labels.
 
 use std::io;
 
@@ -21,11 +23,14 @@ pub fn write_heading(utterance: &str, out: &mut dyn io::Write) -> io::Result<()>
     writeln!(out, "{utterance}:")
 }
 
-/// Writes the rows of `alignment`.
+/// Writes the rows of `alignment`, or its best sequences where it has some.
 ///
 /// # Errors
 /// What `out` refuses.
 pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
+    if !alignment.nbest.is_empty() {
+        return write_nbest(alignment, out);
+    }
     let Some((first, others)) = alignment.tiers.split_first() else { return Ok(()) };
     let seconds = |samples| Milliseconds::of(alignment, samples);
     let last = first.segments.iter().map(|segment| segment.end).max().unwrap_or_default();
@@ -49,6 +54,15 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
+/// A line a sequence: rank, score, labels.
+fn write_nbest(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
+    let width = alignment.nbest.len().to_string().len();
+    for (guess, rank) in alignment.nbest.iter().zip(1..) {
+        writeln!(out, "{rank:>width$}  {:.3}  {}", guess.score, guess.labels.join(" "))?;
+    }
+    Ok(())
+}
+
 /// The labels of `tier` that begin from sample `begun` on and before the end of `row`.
 fn labels_begun(tier: &Tier, begun: u64, row: &Segment) -> String {
     let within = begun..row.end;
@@ -65,6 +79,14 @@ fn labels_begun(tier: &Tier, begun: u64, row: &Segment) -> String {
 mod tests {
     use super::super::tests::{greeting, written};
     use super::*;
+    use crate::alignment::Guess;
+
+    #[test]
+    fn the_best_sequences_come_in_place_of_rows() {
+        let guess = |score, labels: &str| Guess { score, labels: labels.split(' ').map(str::to_owned).collect() };
+        let alignment = Alignment { nbest: vec![guess(-1.25, "hi you"), guess(-10.0, "high")], ..greeting() };
+        assert_eq!(written(|out| write(&alignment, out)), "1  -1.250  hi you\n2  -10.000  high\n");
+    }
 
     #[test]
     fn rows_are_aligned_and_words_stand_where_they_begin() {

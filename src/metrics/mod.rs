@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod boundary;
+mod confidence;
 mod confusions;
 mod edit;
 mod report;
@@ -16,6 +17,7 @@ mod words;
 
 pub use bootstrap::{BootstrapOptions, Interval, difference_interval, rate_interval};
 pub use boundary::BoundaryErrors;
+pub use confidence::{Calibration, Judged, Rated, judge};
 pub use confusions::{Confusions, EditKind};
 pub use edit::{AlignedPair, EditCounts, Edits, align, align_slots};
 pub use report::{Comparison, LabelNotes, ScoreReport, SpeakerScore, compare};

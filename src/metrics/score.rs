@@ -206,7 +206,7 @@ impl<'a> Scorer<'a> {
 }
 
 /// Labels as they are compared, and a record of what was done to them.
-struct Labels<'a> {
+pub(super) struct Labels<'a> {
     options: &'a ScoreOptions,
     table: SymbolTable,
     reference: BTreeSet<SymbolId>,
@@ -215,12 +215,12 @@ struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    fn new(options: &'a ScoreOptions) -> Self {
+    pub(super) fn new(options: &'a ScoreOptions) -> Self {
         let (table, notes) = (SymbolTable::new(), LabelNotes::default());
         Self { options, table, reference: BTreeSet::new(), hypothesis: BTreeSet::new(), notes }
     }
 
-    fn reference(&mut self, slots: &ReferenceSlots) -> Vec<Vec<Vec<SymbolId>>> {
+    pub(super) fn reference(&mut self, slots: &ReferenceSlots) -> Vec<Vec<Vec<SymbolId>>> {
         let slots: Vec<Vec<Vec<SymbolId>>> =
             slots.iter().map(|slot| slot.iter().map(|phones| self.compared(phones)).collect()).collect();
         self.reference.extend(slots.iter().flatten().flatten());
@@ -238,7 +238,7 @@ impl<'a> Labels<'a> {
     }
 
     /// The label that `phone` is compared as; none where it is dropped.
-    fn label(&mut self, phone: &str) -> Option<SymbolId> {
+    pub(super) fn label(&mut self, phone: &str) -> Option<SymbolId> {
         let unstressed = self.options.unstressed(phone);
         self.notes.stress_stripped |= unstressed != phone;
         let plain = self.options.plain(phone);

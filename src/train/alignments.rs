@@ -112,7 +112,14 @@ impl Alignments {
             for (utterance, tier) in &self.0 {
                 let samples = tier.segments.last().map_or(0, |last| last.end);
                 let tiers = vec![tier.clone()];
-                let alignment = Alignment { utterance: utterance.clone(), samples, sample_rate, tiers, slots: vec![] };
+                let alignment = Alignment {
+                    utterance: utterance.clone(),
+                    samples,
+                    sample_rate,
+                    tiers,
+                    slots: vec![],
+                    nbest: vec![],
+                };
                 formats::write(&alignment, Format::Ctm, file)?;
             }
             Ok(())

@@ -3,6 +3,7 @@
 //! `corpus -> Gaussian HMM by EM -> tied states, if asked -> alignment -> network -> realignment -> network -> sequences -> priors, n-gram -> bundle`
 
 mod alignments;
+mod confidence;
 mod config;
 mod context;
 mod corpus;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 pub use crate::align::{Transcriber, Words, slots};
 pub use alignments::{Alignments, targets};
+pub use confidence::{Fitted, fit_confidence};
 pub use config::{
     CorpusConfig, CorpusUse, GmmStage, Learner, NgramConfig, SequenceCriterion, SequenceStage, TextConfig, TrainConfig,
 };

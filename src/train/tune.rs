@@ -201,24 +201,29 @@ pub(super) fn errors_with(
     model: SearchModel,
     (set, settings): (&[Development], SearchSettings),
 ) -> Result<EditCounts> {
-    let searcher = Searcher::new(model, DecodeOptions { settings, method: Method::Beam })?;
+    let searcher = Searcher::new(model, DecodeOptions { settings, method: Method::Beam, confidence: None })?;
     let decode = |utterance: &Development| -> Result<(String, Vec<String>)> {
         let (spans, _) = searcher.search(&utterance.posteriors)?;
         let names = spans.iter().map(|span| spec.symbols().name(span.symbol).to_owned());
         Ok((utterance.name.clone(), names.collect()))
     };
     let hypotheses: Hypotheses = in_order(set.par_iter().map(decode))?.into_iter().collect();
-    let reference = |utterance: &Development| Reference {
-        name: utterance.name.clone(),
-        speaker: None,
-        transcript: Transcript::Slots(utterance.words.clone()),
-    };
-    let references: Vec<Reference> = set.iter().map(reference).collect();
+    let references = references(set);
     let mut options = ScoreOptions::default();
     options.bootstrap.resamples = 1; // no interval is asked for here
     let pauses = spec.optional().iter().map(|&symbol| spec.symbols().name(symbol).to_owned());
     options.silence.extend(pauses);
     Ok(score(&references, &hypotheses, &options)?.total)
+}
+
+/// What was said in `set`.
+pub(super) fn references(set: &[Development]) -> Vec<Reference> {
+    let reference = |utterance: &Development| Reference {
+        name: utterance.name.clone(),
+        speaker: None,
+        transcript: Transcript::Slots(utterance.words.clone()),
+    };
+    set.iter().map(reference).collect()
 }
 
 #[cfg(test)]

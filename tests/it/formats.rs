@@ -16,7 +16,14 @@ fn alignments() -> Vec<Alignment> {
     ];
     let words = vec![segment("是 \\", 1234, 43_999, None)];
     let tiers = vec![Tier { name: "phones".into(), segments: phones }, Tier { name: "words".into(), segments: words }];
-    let one = Alignment { utterance: "spk-1".into(), samples: 44_100, sample_rate: 22_050, tiers, slots: vec![] };
+    let one = Alignment {
+        utterance: "spk-1".into(),
+        samples: 44_100,
+        sample_rate: 22_050,
+        tiers,
+        slots: vec![],
+        nbest: vec![],
+    };
     let two = Alignment { utterance: "spk-2".into(), ..one.clone() };
     vec![one, two]
 }

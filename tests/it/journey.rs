@@ -38,11 +38,18 @@ fn a_model_learns_its_language_and_tuning_helps() {
     println!("{said}");
     // The development speaker's unknown words are no reference.
     assert!(said.contains("left out train-") && said.contains("it has a word that the lexicon lacks"), "{said}");
-    assert!(said.ends_with(" utterances\nmodel: written\n"), "{said}");
+    assert!(said.contains(" utterances\nconfidence: expected calibration error "), "{said}");
+    assert!(said.ends_with("\nmodel: written\n"), "{said}");
     let tuned = phone_error(&dir, "model");
     assert!(plain < 20.0 && tuned <= plain + 3.0, "{plain} % before, {tuned} % after tuning");
     assert_ne!(parts(&dir.path("model"))[0], parts(&TOY.path("model"))[0]);
     assert_eq!(parts(&dir.path("model"))[1..], parts(&TOY.path("model"))[1..]);
+    // The confidences alone: the model is as before, without those that were put in.
+    let before = dir.read("model/bundle.toml");
+    dir.write("model/bundle.toml", format!("{before}\n[confidence]\nscale = 9.0\nslope = 2.0\noffset = 3.0\n"));
+    let tune = dir.senone("tune model --only-confidence").arg(TOY.path("work/development.tsv"));
+    tune.arg("--lexicon").arg(TOY.path("words.dict")).ok();
+    assert_eq!(dir.read("model/bundle.toml"), before);
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod graph_docs;
 mod graph_files;
 mod graph_oracle;
 mod graph_tools;
+mod guesses;
 #[cfg(feature = "neural")]
 mod journey;
 #[cfg(feature = "neural")]

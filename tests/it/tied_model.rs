@@ -42,7 +42,9 @@ fn tied_states_go_all_the_way() {
 
     // The scales that tuning finds go into the same bundle.
     let tune = dir.senone("tune model").arg("work/development.tsv").arg("--lexicon").arg("words.dict");
-    assert!(tune.ok().stderr.ends_with(" utterances\nmodel: written\n"));
+    let said = tune.ok().stderr;
+    assert!(said.contains(" utterances\nconfidence: expected calibration error 0."), "{said}");
+    assert!(said.ends_with("\nmodel: written\n"), "{said}");
     assert!(phone_error(&dir, "model") < 20.0);
 
     // Sequence training from the model keeps its states; a model without its tree is none.

@@ -1,5 +1,6 @@
 //! `senone decode`: phones and words with times from recordings, or from posteriors that anyone's network computed.
 
+mod extras;
 mod model;
 pub(super) mod output;
 mod posteriors;
@@ -26,6 +27,8 @@ pub struct DecodeArgs {
     output: output::OutputArgs,
     #[command(flatten)]
     search: SearchArgs,
+    #[command(flatten)]
+    extras: extras::ExtraArgs,
     #[command(flatten)]
     posteriors: posteriors::PosteriorArgs,
 }
@@ -94,7 +97,7 @@ impl SearchArgs {
             (_, true) => Method::Frames,
             _ => Method::Beam,
         };
-        Ok(DecodeOptions { settings, method })
+        Ok(DecodeOptions { settings, method, confidence: None })
     }
 }
 

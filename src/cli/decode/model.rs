@@ -5,7 +5,7 @@ use std::path::Path;
 use senone::data::posteriors;
 use senone::emission::Priors;
 use senone::graph::{Graph, GraphSpec, Weights};
-use senone::search::{DecodeOptions, SearchModel, SearchSettings, Searcher};
+use senone::search::{ConfidenceSettings, DecodeOptions, SearchModel, SearchSettings, Searcher};
 use senone::timing::FrameTiming;
 use senone::{Error, Result};
 
@@ -53,6 +53,7 @@ impl Parts {
     fn of_graph(path: &Path, args: &DecodeArgs) -> Result<Self> {
         let spec = GraphSpec::read(path)?;
         let options = args.search.options_with(&spec, SearchSettings::default())?;
+        let options = args.extras.rated(options, ConfidenceSettings::default());
         let graph = spec.compile_scaled(options.settings.lm_scale)?;
         Ok(Self { graph, weights: spec.initial_weights(), own_priors: None, options, timing: timing(SHIFT_MS)? })
     }
@@ -65,6 +66,7 @@ impl Parts {
         let options = args.search.options_with(&spec, bundle.description.search)?;
         let SearchModel { graph, weights, priors } =
             senone::decode::constrained_model(&bundle, spec, options.settings.lm_scale)?;
+        let options = args.extras.rated(options, bundle.description.confidence);
         Ok(Self { graph, weights, own_priors: Some(priors), options, timing: bundle.timing() })
     }
 
@@ -73,6 +75,7 @@ impl Parts {
     fn of_bundle(args: &DecodeArgs) -> Result<Self> {
         let bundle = args.recordings.bundle()?;
         let options = args.search.options(bundle.description.search)?;
+        let options = args.extras.rated(options, bundle.description.confidence);
         let SearchModel { graph, weights, priors } = senone::decode::search_model(&bundle, options.settings.lm_scale)?;
         Ok(Self { graph, weights, own_priors: Some(priors), options, timing: bundle.timing() })
     }

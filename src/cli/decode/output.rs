@@ -243,6 +243,11 @@ impl<'a> Sink<'a> {
                 alignment = self.args.syllables.applied(alignment);
                 let phones = alignment.tiers.iter_mut().filter(|tier| tier.name == "phones");
                 phones.for_each(|tier| tier.rename(|label| self.phones.name(label).to_owned()));
+                let own = |label: &String| self.phones.name(self.args.syllables.label(label)).to_owned();
+                if alignment.tiers.iter().all(|tier| tier.name != WORDS) || self.args.tier == Some(TierName::Phones) {
+                    let labels = alignment.nbest.iter_mut().map(|guess| &mut guess.labels);
+                    labels.for_each(|all| *all = all.iter().map(own).filter(|label| !label.is_empty()).collect());
+                }
                 notices.into_iter().for_each(|notice| self.say(place, notice));
                 match self.write(&alignment) {
                     Err(error) if self.args.output.is_some() => self.fail(&error),

@@ -12,6 +12,7 @@ use senone::matrix::Matrix;
 use senone::{Error, Result};
 
 use super::DecodeArgs;
+use super::extras::Heard;
 use super::model::Model;
 use super::output::{Heading, Said, Sink, Told};
 use crate::cli::Outcome;
@@ -80,7 +81,9 @@ impl PosteriorArgs {
 pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let files = files(args)?;
     let kind = args.posteriors.posterior_kind.map(PosteriorKind::from);
-    let decoder = Decoder { model: Model::new(args)?, kind };
+    args.extras.check(&args.output, None)?;
+    let decoder = Decoder { model: Model::new(args)?, kind, args };
+    args.extras.prepare(decoder.model.searcher.graph())?;
     args.output.check_tier(decoder.model.searcher.graph())?;
     args.output.syllables.check(decoder.model.searcher.symbols())?;
     args.output.make_folder()?;
@@ -148,7 +151,7 @@ fn next_batch(outputs: &mut NetworkOutputs) -> Vec<NetworkOutput> {
 
 /// Decodes batch by batch, `first` being the first.
 fn decode_all(
-    decoder: &Decoder,
+    decoder: &Decoder<'_>,
     (first, mut outputs): (Vec<NetworkOutput>, NetworkOutputs),
     sink: &mut Sink<'_>,
 ) -> Result<()> {
@@ -178,12 +181,13 @@ fn in_utterance(output: &NetworkOutput, error: Error) -> Error {
 }
 
 /// What makes phones of posteriors, and what these are.
-struct Decoder {
+struct Decoder<'a> {
     model: Model,
     kind: Option<PosteriorKind>,
+    args: &'a DecodeArgs,
 }
 
-impl Decoder {
+impl Decoder<'_> {
     /// The phones of `output`, and the place that is said of them.
     fn decode(&self, mut output: NetworkOutput) -> (String, Result<Told>) {
         let matrix = std::mem::replace(&mut output.matrix, Ok(Matrix::default()));
@@ -200,6 +204,8 @@ impl Decoder {
         let posteriors = LogPosteriors::from_output(matrix, self.kind)?;
         let decoded = self.model.searcher.decode(&posteriors, self.model.timing)?;
         let notices = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
-        Ok((decoded.into_alignment(utterance, self.model.timing.sample_rate), notices))
+        let Model { searcher, timing } = &self.model;
+        let heard = Heard { searcher, posteriors: &posteriors, timing: *timing };
+        Ok((self.args.extras.take(&heard, decoded, (utterance, &self.args.output))?, notices))
     }
 }

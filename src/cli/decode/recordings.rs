@@ -14,6 +14,7 @@ use senone::symbols::{PdfId, SymbolId};
 use senone::{Error, Result};
 
 use super::DecodeArgs;
+use super::extras::Heard;
 use super::output::{Heading, Notices, Said, Sink, Told};
 use crate::cli::inputs::{self, Input};
 use crate::cli::{Outcome, say};
@@ -55,26 +56,27 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let inputs = inputs::expand(&args.recordings.audio)?;
     check(args, &inputs)?;
     let recogniser = recogniser(args)?;
+    args.extras.prepare(recogniser.graph())?;
     args.output.check_tier(recogniser.graph())?;
     args.output.syllables.check(recogniser.graph().symbols())?;
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink::new((&args.output, recogniser.bundle().graph.symbols()), heading)?;
-    let all = decode_all(&recogniser, (&args.recordings, &inputs), &mut sink);
+    let all = decode_all(&recogniser, (args, &inputs), &mut sink);
     sink.outcome(all, "recordings")
 }
 
 /// The model, with its own graph or the one that was asked for.
 fn recogniser(args: &DecodeArgs) -> Result<Recogniser> {
     let bundle = args.recordings.bundle()?;
-    let own = bundle.description.search;
+    let (own, confidence) = (bundle.description.search, bundle.description.confidence);
     match &args.search.graph {
-        None => Recogniser::new(Arc::new(bundle), args.search.options(own)?),
+        None => Recogniser::new(Arc::new(bundle), args.extras.rated(args.search.options(own)?, confidence)),
         Some(_) if args.search.no_graph => {
             Err(Error::Other("--graph has no use with --no-graph: leave one out".into()))
         }
         Some(path) => {
             let spec = GraphSpec::read_on(path, || Ok(bundle.graph.clone()))?;
-            let options = args.search.options_with(&spec, own)?;
+            let options = args.extras.rated(args.search.options_with(&spec, own)?, confidence);
             let unknown = spec.lexicon().and_then(|lexicon| lexicon.unknown);
             let recogniser = Recogniser::constrained(Arc::new(bundle), spec, options)?;
             unknown.into_iter().for_each(|symbol| say_if_unheard(&recogniser, symbol, path));
@@ -105,13 +107,15 @@ fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
         return Err(Error::Other("standard input (-) can be read only once".into()));
     }
     args.output.check_count(inputs.len())?;
+    args.extras.check(&args.output, Some(inputs.len()))?;
+    inputs::check_names(inputs, |utterance| args.extras.name_of(utterance))?;
     inputs::check_names(inputs, |utterance| args.output.name_of(utterance))?;
     inputs::check_beside(inputs, |utterance| args.output.path_of(utterance))?;
     args.output.make_folder()
 }
 
 /// Decodes batch by batch.
-fn decode_all(recogniser: &Recogniser, (args, inputs): (&RecordingArgs, &[Input]), sink: &mut Sink<'_>) -> Result<()> {
+fn decode_all(recogniser: &Recogniser, (args, inputs): (&DecodeArgs, &[Input]), sink: &mut Sink<'_>) -> Result<()> {
     for batch in inputs.chunks(BATCH_FILES) {
         let decoded: Vec<_> = batch.par_iter().map(|input| decode(recogniser, args, input)).collect();
         for (input, result) in batch.iter().zip(decoded) {
@@ -121,14 +125,30 @@ fn decode_all(recogniser: &Recogniser, (args, inputs): (&RecordingArgs, &[Input]
     Ok(())
 }
 
-fn decode(recogniser: &Recogniser, args: &RecordingArgs, input: &Input) -> Result<Told> {
+fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<Told> {
     let rate = recogniser.bundle().description.features.sample_rate_hz;
-    let channel = args.channel.map(|number| Channel::Only(usize::from(number) - 1));
+    let channel = args.recordings.channel.map(|number| Channel::Only(usize::from(number) - 1));
     let audio = input.read(rate, channel)?;
     let in_file = |error: Error| Error::Audio { path: input.path().to_owned(), reason: error.to_string() };
-    let decoded = recogniser.decode(&audio.samples).map_err(in_file)?;
+    let posteriors = match args.extras.need_posteriors() {
+        true => Some(senone::decode::posteriors(recogniser.bundle(), &audio.samples).map_err(in_file)?),
+        false => None,
+    };
+    let (timing, samples) = (recogniser.bundle().timing(), audio.samples.len() as u64);
+    let decoded = match &posteriors {
+        Some(posteriors) => recogniser.searcher().decode_within(posteriors, (timing, samples)),
+        None => recogniser.decode(&audio.samples),
+    };
+    let decoded = decoded.map_err(in_file)?;
     let retries = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
     let mut notices: Notices = audio.notices.iter().map(Said::of_notice).collect();
     notices.extend::<Notices>(retries);
-    Ok((decoded.into_alignment(&input.utterance, rate), notices))
+    let alignment = match &posteriors {
+        Some(posteriors) => {
+            let heard = Heard { searcher: recogniser.searcher(), posteriors, timing };
+            args.extras.take(&heard, decoded, (&input.utterance, &args.output))?
+        }
+        None => decoded.into_alignment(&input.utterance, rate),
+    };
+    Ok((alignment, notices))
 }
