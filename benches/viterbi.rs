@@ -1,20 +1,23 @@
-//! Frames per second of exact and of beam search, on a phone loop and on a graph as large as that of a phone bigram.
+//! Frames per second of exact and of beam search: on phone loops, one copy for each history, up to the size of a phone bigram with
+//! contexts, and on the English phone graph.
 //!
-//! `cargo bench --no-default-features --bench viterbi`; the column "items/s" counts search frames.
+//! `cargo bench --no-default-features --bench viterbi`; the column "items/s" counts search frames, of `exact_arcs` arcs of all frames.
 
+use std::path::Path;
 use std::sync::Arc as Shared;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use senone::dp::{BeamOptions, LogSum, Plan, PlanOptions, Search, counts, forward, viterbi};
+use senone::dp::{BeamOptions, LogSum, Plan, PlanOptions, Search, SegmentSpan, counts, forward, viterbi};
 use senone::emission::Emissions;
-use senone::graph::{Arc, Boundary, Graph, GraphBuilder, State, Weights};
+use senone::graph::{Arc, Boundary, Graph, GraphBuilder, GraphSpec, State, Weights};
 use senone::matrix::Matrix;
 use senone::random::Random;
 use senone::symbols::{PdfId, StateId, SymbolId, SymbolTable, TransitionId};
 
 const PHONES: usize = 40;
 const FRAMES: usize = 300;
+const LONG: usize = 3000;
 
 fn main() {
     divan::main();
@@ -60,6 +63,18 @@ fn emissions() -> Emissions {
     Emissions::new(Matrix::from_vec(FRAMES, PHONES, cells).expect("T x P values")).expect("finite scores")
 }
 
+/// Normalised scores of no speech, as `benches/viterbi_kaldi.py` draws them: log-softmax of normal numbers times 2.
+fn random_emissions(pdfs: usize) -> Emissions {
+    let mut random = Random::new(3);
+    let mut cells = Vec::with_capacity(LONG * pdfs);
+    for _ in 0..LONG {
+        let row: Vec<f32> = (0..pdfs).map(|_| 2.0 * random.normal()).collect();
+        let total = row.iter().map(|score| score.exp()).sum::<f32>().ln();
+        cells.extend(row.iter().map(|score| score - total));
+    }
+    Emissions::new(Matrix::from_vec(LONG, pdfs, cells).expect("T x P values")).expect("finite scores")
+}
+
 fn plan(histories: usize) -> Shared<Plan> {
     let graph = Shared::new(phone_loop(histories));
     Shared::new(Plan::new(&graph, &Weights::default(), &PlanOptions::default()).expect("no weights are needed"))
@@ -71,15 +86,40 @@ fn exact(bencher: Bencher, histories: usize) {
     bencher.counter(ItemsCount::new(FRAMES)).bench(|| viterbi(&plan, &emissions).expect("a path"));
 }
 
+/// As `exact`, but counting arcs: the same from size to size, where the work grows with the arcs.
+#[divan::bench(args = [10, 20, 40, 80])]
+fn exact_arcs(bencher: Bencher, histories: usize) {
+    let (plan, emissions) = (plan(histories), emissions());
+    let arcs = plan.graph().arc_count() * FRAMES;
+    bencher.counter(ItemsCount::new(arcs)).bench(|| viterbi(&plan, &emissions).expect("a path"));
+}
+
+/// The phone graph of `models/en`, exact and with a beam of 8, as `benches/viterbi_kaldi.py` searches it.
+#[divan::bench(args = [f32::INFINITY, 8.0])]
+fn english(bencher: Bencher, beam: f32) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/en/graph.toml");
+    let spec = GraphSpec::read(&file).expect("the English graph");
+    let graph = Shared::new(spec.compile().expect("a legal graph"));
+    let plan = Shared::new(Plan::new(&graph, &spec.initial_weights(), &PlanOptions::default()).expect("its weights"));
+    let emissions = random_emissions(graph.pdfs());
+    let options = BeamOptions { beam, max_active: usize::MAX };
+    bencher.counter(ItemsCount::new(LONG)).bench(|| match beam.is_finite() {
+        true => searched(&plan, &emissions, options).len(),
+        false => viterbi(&plan, &emissions).expect("a path").states.len(),
+    });
+}
+
 #[divan::bench(args = [(1, 8.0), (80, 8.0), (80, 14.0), (80, f32::INFINITY)])]
 fn beam(bencher: Bencher, (histories, beam): (usize, f32)) {
     let (plan, emissions) = (plan(histories), emissions());
     let options = BeamOptions { beam, max_active: usize::MAX };
-    bencher.counter(ItemsCount::new(FRAMES)).bench(|| {
-        let mut search = Search::new(plan.clone(), options);
-        search.push(&emissions).expect("live tokens");
-        search.finish().expect("a path")
-    });
+    bencher.counter(ItemsCount::new(FRAMES)).bench(|| searched(&plan, &emissions, options));
+}
+
+fn searched(plan: &Shared<Plan>, emissions: &Emissions, options: BeamOptions) -> Vec<SegmentSpan> {
+    let mut search = Search::new(plan.clone(), options);
+    search.push(emissions).expect("live tokens");
+    search.finish().expect("a path")
 }
 
 #[divan::bench(args = [1, 80])]
