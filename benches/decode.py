@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Times whole runs of `senone decode` on one thread, beside any other command in the same run.
+"""Times whole runs of `senone decode` on one thread, or as many as asked for, beside any other command in the same run.
 
-    benches/decode.py MANIFEST... [--rounds 3] [--senone target/release/senone] [--peer 'COMMAND with {manifest}']
+    benches/decode.py MANIFEST... [--rounds 3] [--threads 1 2] [--senone target/release/senone] [--peer 'COMMAND with {manifest}']
 
 Prints for each manifest and command the real-time factor (seconds of work for a second of audio; everything counts, loading
 the model too) by wall clock and by CPU time, and the peak memory; median of the rounds, which alternate between commands.
@@ -41,13 +41,15 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("manifests", nargs="+")
     arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--threads", type=int, nargs="+", default=[1])
     arguments.add_argument("--senone", default="target/release/senone")
     arguments.add_argument("--peer", action="append", default=[])
     given = arguments.parse_args()
     print(f"{given.senone}: {os.path.getsize(given.senone) / 1e6:.1f} MB")
     for manifest in given.manifests:
         seconds = audio_seconds(manifest)
-        commands = {"senone": [given.senone, "--threads", "1", "decode", "--format", "ctm", manifest]}
+        command = [given.senone, "decode", "--format", "ctm", manifest, "--threads"]
+        commands = {f"senone, {threads} threads": [*command, str(threads)] for threads in given.threads}
         commands |= {peer: [word.replace("{manifest}", manifest) for word in shlex.split(peer)] for peer in given.peer}
         runs = {name: [] for name in commands}
         for _ in range(given.rounds):

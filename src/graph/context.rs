@@ -23,6 +23,8 @@ struct Copies {
     rights: Vec<Neighbour>,
     /// Copies by their number in the new net.
     rows: Vec<Vec<usize>>,
+    /// The copies of each row, ascending, each once.
+    in_row: Vec<Vec<usize>>,
 }
 
 impl Lattice {
@@ -109,7 +111,7 @@ impl<'a> Contexts<'a> {
         shared: &mut BTreeMap<Vec<PdfId>, Pdfs>,
     ) -> Copies {
         let states = self.spec.topology(segment.symbol).states();
-        let mut copies = Copies { lefts: vec![], rights, rows: vec![] };
+        let mut copies = Copies { lefts: vec![], rights, rows: vec![], in_row: vec![] };
         let mut known: BTreeMap<Vec<Vec<PdfId>>, usize> = BTreeMap::new();
         for left in lefts {
             let pdfs = |&right: &Neighbour| {
@@ -124,6 +126,7 @@ impl<'a> Contexts<'a> {
                 copies.rows.push(self.add_row(segment, row, shared));
             }
         }
+        copies.in_row = copies.rows.iter().map(|row| distinct(row)).collect();
         copies
     }
 
@@ -148,26 +151,21 @@ impl<'a> Contexts<'a> {
     fn expand(mut self) -> Result<(Lattice, Vec<Pdfs>)> {
         let mut net = std::mem::take(&mut self.net);
         for &(segment, fixed) in &self.plain.starts {
-            net.starts.extend(self.copies[segment].after(None).into_iter().map(|copy| (copy, fixed)));
+            net.starts.extend(self.copies[segment].after(None).iter().map(|&copy| (copy, fixed)));
         }
         for &(segment, fixed) in &self.plain.ends {
-            let ends = self.copies[segment].before([Some(None), None]);
-            net.ends.extend(ends.into_iter().flatten().map(|copy| (copy, fixed)));
+            net.ends.extend(self.copies[segment].before([Some(None), None]).map(|copy| (copy, fixed)));
         }
-        let steps = |link: &Link| {
-            let to = self.copies[link.to].after(Some(self.plain.segments[link.from].symbol));
-            (self.copies[link.from].before(self.rights(link)), to)
-        };
-        let count = |(from, to): (Vec<Vec<usize>>, Vec<usize>)| from.iter().map(Vec::len).sum::<usize>() * to.len();
-        let links = self.plain.links.iter().map(|link| count(steps(link))).sum();
+        let to = |link: &Link| self.copies[link.to].after(Some(self.plain.segments[link.from].symbol));
+        let from = |link: &Link| self.copies[link.from].before(self.rights(link));
+        let links = self.plain.links.iter().map(|link| from(link).count() * to(link).len()).sum();
         if links > MOST_ARCS {
             return Err(too_large(links));
         }
         net.links.reserve_exact(links);
         for link in &self.plain.links {
-            let (from, to) = steps(link);
-            for &from in from.iter().flatten() {
-                net.links.extend(to.iter().map(|&to| Link { from, to, fixed: link.fixed }));
+            for from in from(link) {
+                net.links.extend(to(link).iter().map(|&to| Link { from, to, fixed: link.fixed }));
             }
         }
         Ok((net, self.pdfs))
@@ -176,22 +174,27 @@ impl<'a> Contexts<'a> {
 
 impl Copies {
     /// The copies that have `left` to the left.
-    fn after(&self, left: Neighbour) -> Vec<usize> {
+    fn after(&self, left: Neighbour) -> &[usize] {
         let place = self.lefts.binary_search_by_key(&left, |&(left, _)| left).expect("every left neighbour is listed");
-        distinct(self.rows[self.lefts[place].1].iter().copied())
+        &self.in_row[self.lefts[place].1]
     }
 
     /// The copies, row by row, that have one of `rights` to the right.
-    fn before(&self, rights: [Option<Neighbour>; 2]) -> Vec<Vec<usize>> {
+    fn before(&self, rights: [Option<Neighbour>; 2]) -> impl Iterator<Item = usize> {
         let place = |right| self.rights.binary_search(&right).expect("every right neighbour is listed");
         let places = rights.map(|right| right.map(place));
-        self.rows.iter().map(|row| distinct(places.into_iter().flatten().map(|place| row[place]))).collect()
+        let of_row = move |row: &Vec<usize>| {
+            let [one, other] = places.map(|place| place.map(|place| row[place]));
+            let (first, second) = (one.min(other), one.max(other));
+            [first.filter(|_| first != second), second].into_iter().flatten()
+        };
+        self.rows.iter().flat_map(of_row)
     }
 }
 
 /// `copies` ascending, each once.
-fn distinct(copies: impl Iterator<Item = usize>) -> Vec<usize> {
-    let mut all: Vec<usize> = copies.collect();
+fn distinct(copies: &[usize]) -> Vec<usize> {
+    let mut all = copies.to_vec();
     all.sort_unstable();
     all.dedup();
     all

@@ -58,6 +58,8 @@ struct History {
     backoff: f32,
     /// The longest known context that is a proper suffix of this one; of the empty one, itself.
     shorter: HistoryId,
+    /// The known contexts of one token more, by that token, ascending.
+    longer: Vec<(Token, HistoryId)>,
 }
 
 /// A back-off n-gram over the symbols of a [`SymbolTable`]. Scores are natural logs.
@@ -71,20 +73,33 @@ pub struct Ngram {
 }
 
 impl Ngram {
-    /// Lays the contexts out; `table` has the empty one.
-    fn from_table(symbols: &Arc<SymbolTable>, order: usize, table: Table) -> Self {
+    /// Lays the contexts out; `table` has the empty one. What a context begins with becomes a context where it is none: it says
+    /// nothing, and backs off for nothing.
+    fn from_table(symbols: &Arc<SymbolTable>, order: usize, mut table: Table) -> Self {
+        let beginnings =
+            |context: &Vec<Token>| (1..context.len()).map(|end| context[..end].to_vec()).collect::<Vec<_>>();
+        for beginning in table.keys().flat_map(beginnings).filter(|one| !table.contains_key(one)).collect::<Vec<_>>() {
+            table.entry(beginning).or_default();
+        }
         let mut contexts: Vec<(Vec<Token>, Followers)> = table.into_iter().collect();
         contexts.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
-        let ids = contexts.iter().zip(0..).map(|((context, _), id)| (context.clone(), HistoryId(id))).collect();
-        let histories = contexts
+        let ids: BTreeMap<Vec<Token>, HistoryId> =
+            contexts.iter().zip(0..).map(|((context, _), id)| (context.clone(), HistoryId(id))).collect();
+        let mut histories: Vec<History> = contexts
             .into_iter()
             .map(|(context, followers)| History {
                 shorter: longest_suffix(&ids, context.get(1..).unwrap_or_default()),
+                longer: vec![],
                 scores: followers.scores.into_iter().collect(),
                 backoff: followers.backoff,
                 context,
             })
             .collect();
+        for (context, &id) in &ids {
+            if let Some((&last, beginning)) = context.split_last() {
+                histories[ids[beginning].index()].longer.push((last, id));
+            }
+        }
         Self { symbols: symbols.clone(), order, histories, ids }
     }
 
@@ -125,10 +140,19 @@ impl Ngram {
 
     /// The history after `symbol` was said after `history`: the longest known one. [`HistoryId::EMPTY`] after a symbol that
     /// starts no history.
-    pub fn next(&self, history: HistoryId, symbol: SymbolId) -> HistoryId {
-        let mut context = self.histories[history.index()].context.clone();
-        context.push(Token::Symbol(symbol));
-        longest_suffix(&self.ids, &context)
+    ///
+    /// ```text
+    /// next(h, w) = h w if that is known, else next(shorter(h), w)
+    /// ```
+    pub fn next(&self, mut history: HistoryId, symbol: SymbolId) -> HistoryId {
+        loop {
+            let History { longer, shorter, .. } = &self.histories[history.index()];
+            match longer.binary_search_by_key(&Token::Symbol(symbol), |(token, _)| *token) {
+                Ok(found) => return longer[found].1,
+                Err(_) if history == HistoryId::EMPTY => return history,
+                Err(_) => history = *shorter,
+            }
+        }
     }
 
     /// log P(`sequence`), natural, its end included: the sum of its steps.
@@ -266,6 +290,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Also of a file that lists `a b c` and not `a b`.
+    #[test]
+    fn the_next_history_is_the_longest_known_suffix() {
+        let mut open = estimate::count(4, &random_sequences(100));
+        open.retain(|context, _| context.len() != 2);
+        let followers = |next: BTreeMap<Token, u64>| Followers {
+            scores: next.into_keys().map(|token| (token, -1.0)).collect(),
+            backoff: -0.5,
+        };
+        let table: Table = open.into_iter().map(|(context, next)| (context, followers(next))).collect();
+        let whole = estimate(4, 2, &["abc", "abab", "cab"]);
+        for model in [Ngram::from_table(&super::tests::table(), 4, table.clone()), whole] {
+            for (history, symbol) in (0..model.histories() as u32).flat_map(|h| [1, 2, 3].map(|s| (HistoryId(h), s))) {
+                let token = Token::Symbol(SymbolId(symbol));
+                let context = [model.histories[history.index()].context.as_slice(), &[token]].concat();
+                assert_eq!(model.next(history, SymbolId(symbol)), longest_suffix(&model.ids, &context));
+            }
+        }
+        let model = Ngram::from_table(&super::tests::table(), 4, table.clone());
+        let added = model.histories.iter().filter(|history| !table.contains_key(&history.context)).count();
+        assert!(added > 0 && model.histories() == table.len() + added);
     }
 
     #[test]
