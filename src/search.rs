@@ -3,12 +3,18 @@
 //! A [`Searcher`] needs no network and no audio. Log-posteriors `[T x P]` come in, whoever computed them; phones with times
 //! go out, and words where the graph has some.
 
+mod stream;
+
 use std::sync::Arc;
+
+pub use stream::{Certain, Decoding};
 
 use serde::{Deserialize, Serialize};
 
 use crate::alignment::{Alignment, Segment, Slot, Tier};
-use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, best_symbols, search_widening};
+use crate::dp::{
+    BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, StreamOptions, best_symbols, search_streaming,
+};
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
 use crate::graph::grammar::{Said, SlotValue};
 use crate::graph::{Graph, Weights};
@@ -170,15 +176,26 @@ impl Searcher {
     /// than the shortest legal sequence has frames; [`Error::Impossible`]; [`Error::NotFinite`].
     pub fn search(&self, posteriors: &LogPosteriors) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
         let emissions = hybrid(posteriors, &self.priors, self.options.settings.hybrid())?;
-        let beam = match self.options.method {
+        match self.stream_options() {
+            Some(options) => search_streaming(&self.plan, &emissions, options),
+            None => Ok((best_symbols(self.plan.graph(), &emissions)?, Vec::new())),
+        }
+    }
+
+    /// How the graph is searched; not at all where frames go by themselves.
+    fn stream_options(&self) -> Option<StreamOptions> {
+        let SearchSettings { beam, max_active, .. } = self.options.settings;
+        match self.options.method {
             // The path of `viterbi`, in memory that does not grow with states times frames.
-            Method::Exact => BeamOptions::EXACT,
-            Method::Beam => {
-                BeamOptions { beam: self.options.settings.beam, max_active: self.options.settings.max_active }
-            }
-            Method::Frames => return Ok((best_symbols(self.plan.graph(), &emissions)?, Vec::new())),
-        };
-        search_widening(&self.plan, &emissions, beam)
+            Method::Exact => Some(StreamOptions::new(BeamOptions::EXACT)),
+            Method::Beam => Some(StreamOptions::new(BeamOptions { beam, max_active })),
+            Method::Frames => None,
+        }
+    }
+
+    /// Starts on a recording that arrives piece by piece, one row of posteriors each search frame of `timing`.
+    pub fn start(&self, timing: FrameTiming) -> Decoding<'_> {
+        Decoding::new(self, timing)
     }
 
     /// Phones of `posteriors`, one row each search frame of `timing`; the last ends with the last row.
@@ -215,41 +232,51 @@ impl Decoded {
 
 /// Segments of search frames as segments of samples: contiguous, the last one ending with the audio.
 pub(crate) fn phone_tier(spans: &[SegmentSpan], symbols: &SymbolTable, (timing, samples): (FrameTiming, u64)) -> Tier {
-    let segment = |(index, span): (usize, &SegmentSpan)| Segment {
-        label: symbols.name(span.symbol).to_owned(),
-        start: timing.start_sample(span.start).min(samples),
-        end: if index + 1 == spans.len() { samples } else { timing.start_sample(span.end).min(samples) },
-        confidence: None,
-    };
-    Tier { name: "phones".into(), segments: spans.iter().enumerate().map(segment).collect() }
+    let mut segments: Vec<Segment> = spans.iter().map(|span| phone(span, symbols, (timing, samples))).collect();
+    segments.last_mut().into_iter().for_each(|last| last.end = samples);
+    Tier { name: "phones".into(), segments }
 }
 
-/// The words that end with `spans`, whose segments are those of `phones`: each from the first phone after the word before it, pauses
-/// aside, to the end of its last.
+/// A segment of search frames within the first `samples`.
+fn phone(span: &SegmentSpan, symbols: &SymbolTable, (timing, samples): (FrameTiming, u64)) -> Segment {
+    let [start, end] = [span.start, span.end].map(|frame| timing.start_sample(frame).min(samples));
+    Segment { label: symbols.name(span.symbol).to_owned(), start, end, confidence: None }
+}
+
+/// The words that end with `spans`, whose segments are those of `phones`.
 pub(crate) fn said(spans: &[SegmentSpan], phones: &Tier, graph: &Graph) -> Vec<Said> {
-    let mut said = vec![];
-    let mut begun = None;
-    for (span, phone) in spans.iter().zip(&phones.segments) {
+    let mut sayer = Sayer::default();
+    spans.iter().zip(&phones.segments).filter_map(|pair| sayer.next(pair, graph)).collect()
+}
+
+/// Makes words of phones, one after another: each from the first phone after the word before it, pauses aside, to the end of its
+/// last.
+#[derive(Debug, Clone, Default)]
+struct Sayer {
+    /// Where the word begins that has not ended yet.
+    begun: Option<u64>,
+}
+
+impl Sayer {
+    /// The word that ends with the next span, whose segment is `phone`.
+    fn next(&mut self, (span, phone): (&SegmentSpan, &Segment), graph: &Graph) -> Option<Said> {
         match span.word {
-            Some(word) => {
-                said.push(Said { word, start: begun.take().unwrap_or(phone.start), end: phone.end });
+            Some(word) => Some(Said { word, start: self.begun.take().unwrap_or(phone.start), end: phone.end }),
+            None => {
+                self.begun = self.begun.or((!graph.is_pause(span.symbol)).then_some(phone.start));
+                None
             }
-            None if !graph.is_pause(span.symbol) => begun = begun.or(Some(phone.start)),
-            None => {}
         }
     }
-    said
 }
 
 /// The words that were `said`, as the graph calls them.
 pub(crate) fn word_tier(said: &[Said], graph: &Graph) -> Tier {
-    let segment = |&Said { word, start, end }: &Said| Segment {
-        label: graph.words()[word.index()].text.clone(),
-        start,
-        end,
-        confidence: None,
-    };
-    Tier { name: WORDS.into(), segments: said.iter().map(segment).collect() }
+    Tier { name: WORDS.into(), segments: said.iter().map(|said| word(said, graph)).collect() }
+}
+
+fn word(&Said { word, start, end }: &Said, graph: &Graph) -> Segment {
+    Segment { label: graph.words()[word.index()].text.clone(), start, end, confidence: None }
 }
 
 fn slot(SlotValue { name, value, start, end }: SlotValue) -> Slot {

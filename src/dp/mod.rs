@@ -11,7 +11,7 @@
 //! [`forward`] and [`backward`] are one recursion whose single operation is a [`Semiring`]: [`Max`] or [`LogSum`].
 //! [`viterbi`] traces [`Max`] back, [`labelled_path`] does so where the labels are known, and after [`add_cost`] it finds the
 //! worst violation of a margin; [`counts`] multiplies forward by backward; [`Search`] goes forward with [`Max`] on a beam,
-//! block by block. Where a graph is dense, its arcs are gone through as a matrix.
+//! block by block, and [`StreamSearch`] tells on the way what all its paths agree on. Where a graph is dense, its arcs are gone through as a matrix.
 
 mod arc_counts;
 mod beam;
@@ -22,6 +22,7 @@ mod plan;
 mod rows;
 mod segments;
 mod semiring;
+mod stream;
 mod trellis;
 mod viterbi;
 mod widen;
@@ -33,6 +34,7 @@ pub use plan::{Plan, PlanOptions};
 pub use rows::{Rows, Step};
 pub use segments::{SegmentSpan, best_symbols, segments};
 pub use semiring::{Frames, LogSum, Max, Semiring};
+pub use stream::{StreamOptions, StreamSearch, search_streaming};
 pub use trellis::{Trellis, backward, forward};
 pub use viterbi::{Path, labelled_path, path_score, viterbi};
 pub use widen::{BeamRetry, Blocks, search_blocks, search_widening};

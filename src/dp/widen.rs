@@ -96,7 +96,8 @@ pub fn search_blocks(
     }
 }
 
-fn wider(options: BeamOptions, retries: usize) -> BeamOptions {
+/// What is tried after `options`, the last of so many `retries`.
+pub(super) fn wider(options: BeamOptions, retries: usize) -> BeamOptions {
     if retries >= DOUBLINGS {
         return BeamOptions::EXACT;
     }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use rayon::prelude::*;
-use senone::audio::Channel;
+use senone::audio::{Channel, Reader};
 use senone::bundle::{self, Bundle};
 use senone::decode::Recogniser;
 use senone::graph::GraphSpec;
 use senone::symbols::{PdfId, SymbolId};
 use senone::{Error, Result};
 
-use super::DecodeArgs;
+use super::{DecodeArgs, stream};
 use super::output::{Heading, Notices, Said, Sink, Told};
 use crate::cli::inputs::{self, Input};
 use crate::cli::{Outcome, say};
@@ -45,6 +45,15 @@ impl RecordingArgs {
             None => Ok(bundle),
         }
     }
+
+    /// Opens `input`, to be read at `rate_hz`.
+    pub fn reader(&self, input: &Input, (rate_hz, raw_hz): (u32, Option<u32>)) -> Result<Reader> {
+        let channel = self.channel.map(|number| Channel::Only(usize::from(number) - 1));
+        match raw_hz {
+            Some(raw_hz) => input.open_raw((raw_hz, rate_hz)),
+            None => input.open(rate_hz, channel),
+        }
+    }
 }
 
 /// Recordings decoded before their output is written.
@@ -57,9 +66,12 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     let recogniser = recogniser(args)?;
     args.output.check_tier(recogniser.graph())?;
     args.output.syllables.check(recogniser.graph().symbols())?;
+    if args.stream.stream {
+        return stream::run(args, (&recogniser, &inputs));
+    }
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink::new((&args.output, recogniser.bundle().graph.symbols()), heading)?;
-    let all = decode_all(&recogniser, (&args.recordings, &inputs), &mut sink);
+    let all = decode_all(&recogniser, (args, &inputs), &mut sink);
     sink.outcome(all, "recordings")
 }
 
@@ -111,7 +123,7 @@ fn check(args: &DecodeArgs, inputs: &[Input]) -> Result<()> {
 }
 
 /// Decodes batch by batch.
-fn decode_all(recogniser: &Recogniser, (args, inputs): (&RecordingArgs, &[Input]), sink: &mut Sink<'_>) -> Result<()> {
+fn decode_all(recogniser: &Recogniser, (args, inputs): (&DecodeArgs, &[Input]), sink: &mut Sink<'_>) -> Result<()> {
     for batch in inputs.chunks(BATCH_FILES) {
         let decoded: Vec<_> = batch.par_iter().map(|input| decode(recogniser, args, input)).collect();
         for (input, result) in batch.iter().zip(decoded) {
@@ -121,14 +133,17 @@ fn decode_all(recogniser: &Recogniser, (args, inputs): (&RecordingArgs, &[Input]
     Ok(())
 }
 
-fn decode(recogniser: &Recogniser, args: &RecordingArgs, input: &Input) -> Result<Told> {
+fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<Told> {
     let rate = recogniser.bundle().description.features.sample_rate_hz;
-    let channel = args.channel.map(|number| Channel::Only(usize::from(number) - 1));
-    let audio = input.read(rate, channel)?;
+    let mut reader = args.recordings.reader(input, (rate, args.stream.raw))?;
     let in_file = |error: Error| Error::Audio { path: input.path().to_owned(), reason: error.to_string() };
-    let decoded = recogniser.decode(&audio.samples).map_err(in_file)?;
+    let mut decoder = recogniser.start().map_err(in_file)?;
+    while let Some(samples) = reader.next_block()? {
+        decoder.push(&samples).map_err(in_file)?;
+    }
+    let decoded = decoder.finish().map_err(in_file)?;
     let retries = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
-    let mut notices: Notices = audio.notices.iter().map(Said::of_notice).collect();
+    let mut notices: Notices = reader.notices().iter().map(Said::of_notice).collect();
     notices.extend::<Notices>(retries);
     Ok((decoded.into_alignment(&input.utterance, rate), notices))
 }
