@@ -75,7 +75,8 @@ impl Recogniser {
             None => Err(Error::Other(format!(
                 "the model '{}' cannot stream: its network ({}) hears a recording to the end before it says anything; a TDNN or an \
                  LSTM in one direction can",
-                self.bundle.description.name, self.bundle.description.network.kind()
+                self.bundle.description.name,
+                self.bundle.description.network.kind()
             ))),
         }
     }

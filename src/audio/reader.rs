@@ -84,8 +84,7 @@ impl Reader {
             Source::Arriving(stream) => stream.sample_rate(),
             _ => options.sample_rate_hz,
         };
-        let (rates, resampling) =
-            ((rate, options.sample_rate_hz), Resampling::between(rate, options.sample_rate_hz)?);
+        let (rates, resampling) = ((rate, options.sample_rate_hz), Resampling::between(rate, options.sample_rate_hz)?);
         Ok(Self { name: name.to_owned(), source, resampling, rates, is_silent: true, notices: vec![] })
     }
 

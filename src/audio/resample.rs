@@ -187,7 +187,10 @@ mod tests {
             for size in [1, 100, 4097] {
                 let (mut resampling, mut output) = (Resampling::new(from, to).unwrap(), vec![]);
                 samples.chunks(size).for_each(|piece| output.append(&mut resampling.push(piece).unwrap()));
-                assert!(output.len() > whole.len() / 2 || from == 44099, "the filter of rates without a common divisor is long");
+                assert!(
+                    output.len() > whole.len() / 2 || from == 44099,
+                    "the filter of rates without a common divisor is long"
+                );
                 output.append(&mut resampling.finish().unwrap());
                 assert!(output == whole, "{from} to {to}");
             }

@@ -179,7 +179,12 @@ mod tests {
     use crate::random::Random;
 
     /// Everything that comes out when so many frames go in at a time, and how much of it came before the end.
-    fn in_blocks(plan: &Arc<Plan>, emissions: &Emissions, options: StreamOptions, block: usize) -> (Result<String>, usize) {
+    fn in_blocks(
+        plan: &Arc<Plan>,
+        emissions: &Emissions,
+        options: StreamOptions,
+        block: usize,
+    ) -> (Result<String>, usize) {
         let mut search = StreamSearch::new(plan.clone(), options);
         let mut agreed = vec![];
         for first in (0..emissions.frames()).step_by(block) {
@@ -246,7 +251,8 @@ mod tests {
             let legal = legal(&plan, frames);
             let emissions = random_emissions((frames, 3), &mut random, 3.0, 0);
             for (beam, max_active) in [(0.0, 1), (0.5, 2), (2.0, 10), (50.0, 50)] {
-                let options = StreamOptions { beam: BeamOptions { beam, max_active }, delay_frames: 1 + random.below(3) };
+                let options =
+                    StreamOptions { beam: BeamOptions { beam, max_active }, delay_frames: 1 + random.below(3) };
                 let (whole, _) = in_blocks(&plan, &emissions, options, frames);
                 for block in [1, 2, 3] {
                     assert_eq!(format!("{:?}", in_blocks(&plan, &emissions, options, block).0), format!("{whole:?}"));

@@ -31,7 +31,10 @@ pub struct Decoding<'a> {
 enum Paths {
     Graph(Box<StreamSearch>),
     /// Frames by themselves: how many there were, and the segment that may go on.
-    Frames { frames: usize, open: Option<SegmentSpan> },
+    Frames {
+        frames: usize,
+        open: Option<SegmentSpan>,
+    },
 }
 
 impl<'a> Decoding<'a> {

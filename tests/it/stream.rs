@@ -108,7 +108,8 @@ fn what_cannot_stream_is_refused_by_name() {
     dir.write("a.wav", &speech().0);
     let refused = |line: &str| dir.senone(&format!("decode --stream {line}")).refused();
     for format in ["textgrid", "json", "tsv", "mlf", "eaf", "srt", "textgrid-short"] {
-        let expected = format!("--stream: format {format} is not written line by line, expected text, ctm, lab or audacity");
+        let expected =
+            format!("--stream: format {format} is not written line by line, expected text, ctm, lab or audacity");
         assert_eq!(refused(&format!("--format {format} a.wav")), expected);
     }
     assert_eq!(refused("a.wav a.wav"), "--stream takes one recording, and 2 are named");
@@ -118,12 +119,17 @@ fn what_cannot_stream_is_refused_by_name() {
     let start = bundle.find("[features.normalisation").or(bundle.find("normalisation =")).unwrap();
     let end = bundle[start..].find("\n\n").unwrap() + start;
     let changed = match bundle[start..].starts_with('[') {
-        true => bundle.replace(&bundle[start..end], "").replace("[features]\n", "[features]\nnormalisation = \"utterance\"\n"),
+        true => bundle
+            .replace(&bundle[start..end], "")
+            .replace("[features]\n", "[features]\nnormalisation = \"utterance\"\n"),
         false => bundle.replacen(bundle[start..].lines().next().unwrap(), "normalisation = \"utterance\"", 1),
     };
     dir.write("model/bundle.toml", changed);
     let reason = refused("--model model a.wav");
-    assert!(reason.contains("normalisation \"utterance\" needs all frames") && reason.contains("cannot stream"), "{reason}");
+    assert!(
+        reason.contains("normalisation \"utterance\" needs all frames") && reason.contains("cannot stream"),
+        "{reason}"
+    );
 }
 
 /// Samples pushed when a phone came out, less its end.
@@ -144,7 +150,7 @@ fn delays(recogniser: &Recogniser, samples: &[f32], block: usize) -> Vec<u64> {
 
 /// The shipped model on real speech, as fast as it is spoken: 30 ms at a time.
 #[test]
-fn phones_come_within_half_a_second_of_what_the_network_hears_ahead() {
+fn phones_come_within_a_second_of_what_the_network_hears_ahead() {
     let bundle = Bundle::builtin().unwrap();
     let context = bundle.network.context().right.unwrap() as u64 * u64::from(bundle.timing().shift);
     let options = DecodeOptions { settings: bundle.description.search, method: Method::Beam };
@@ -161,5 +167,5 @@ fn phones_come_within_half_a_second_of_what_the_network_hears_ahead() {
         seconds(median),
         seconds(most)
     );
-    assert!(median <= context + 8000, "{median} {context}");
+    assert!(median <= context + 16_000, "{median} {context}");
 }

@@ -13,8 +13,8 @@ use senone::graph::GraphSpec;
 use senone::symbols::{PdfId, SymbolId};
 use senone::{Error, Result};
 
-use super::{DecodeArgs, stream};
 use super::output::{Heading, Notices, Said, Sink, Told};
+use super::{DecodeArgs, stream};
 use crate::cli::inputs::{self, Input};
 use crate::cli::{Outcome, say};
 

@@ -53,7 +53,8 @@ pub fn run(args: &DecodeArgs, (recogniser, inputs): (&Recogniser, &[Input])) -> 
         _ if graph.words().is_empty() => Rows::Phones,
         _ => Rows::Words,
     };
-    let printer = Printer { format: args.output.format.into(), wanted, phones, utterance: input.utterance.clone(), rate };
+    let printer =
+        Printer { format: args.output.format.into(), wanted, phones, utterance: input.utterance.clone(), rate };
     match print_all(recogniser, reader, (&printer, input)) {
         Err(error) if !is_broken_pipe(&error) => Err(error),
         _ => Ok(Outcome::Complete),
@@ -64,12 +65,12 @@ fn check_output(output: &OutputArgs, no_words: bool) -> Result<()> {
     let format = Format::from(output.format);
     let wrong = |reason: String| Err(Error::Other(format!("--stream: {reason}")));
     match format {
-        _ if output.syllables.change_phones() => {
-            wrong("syllables and phones without tones are made of a whole recording: leave --units and --toneless out".into())
-        }
-        Format::Text if output.tier == Some(TierName::Phones) && !no_words => {
-            wrong("columns of text have the words beside their phones, which are certain later: add --format ctm".into())
-        }
+        _ if output.syllables.change_phones() => wrong(
+            "syllables and phones without tones are made of a whole recording: leave --units and --toneless out".into(),
+        ),
+        Format::Text if output.tier == Some(TierName::Phones) && !no_words => wrong(
+            "columns of text have the words beside their phones, which are certain later: add --format ctm".into(),
+        ),
         Format::Text | Format::Ctm | Format::Lab | Format::Audacity => Ok(()),
         other => wrong(format!("format {other} is not written line by line, expected text, ctm, lab or audacity")),
     }
