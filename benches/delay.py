@@ -31,7 +31,7 @@ def delays(path, command, pace):
 
     listener = threading.Thread(target=listen)
     listener.start()
-    time.sleep(0.5)  # the model is read
+    time.sleep(3)  # the model is read
     step = 2 * int(BLOCK_SECONDS * rate)
     for first in range(0, len(samples), step):
         child.stdin.write(samples[first : first + step])
