@@ -5,18 +5,18 @@
 use std::sync::Arc;
 
 use crate::bundle::Bundle;
-use crate::dp::{BeamRetry, SegmentSpan};
+use crate::dp::{BeamOptions, BeamRetry, SegmentSpan};
 use crate::emission::LogPosteriors;
 use crate::features::Frontend;
 use crate::graph::{Graph, GraphSpec};
 use crate::matrix::Matrix;
 use crate::network::{Acoustic, StreamState};
-use crate::search::{SearchModel, Searcher};
+use crate::search::{Decoding, SearchModel, Searcher};
 use crate::symbols::PdfId;
 use crate::timing::FrameTiming;
 use crate::{Error, Result};
 
-pub use crate::search::{DecodeOptions, Decoded, Method};
+pub use crate::search::{Certain, DecodeOptions, Decoded, Method};
 
 /// A model and its compiled graph, ready for any number of recordings.
 #[derive(Debug)]
@@ -66,7 +66,24 @@ impl Recogniser {
     /// # Errors
     /// When the model's features cannot be computed block by block.
     pub fn start(&self) -> Result<Decoder<'_>> {
-        Ok(Decoder { recogniser: self, listener: Listener::new(&self.bundle)? })
+        Ok(Decoder { listener: Listener::new(&self.bundle)?, decoding: self.searcher.start(self.bundle.timing()) })
+    }
+
+    /// Whether the model can say anything before a recording ends.
+    ///
+    /// # Errors
+    /// [`Error::Other`] when its normalisation or its network needs all of it.
+    pub fn check_streams(&self) -> Result<()> {
+        Listener::new(&self.bundle)?;
+        match self.bundle.network.context().right {
+            Some(_) => Ok(()),
+            None => Err(Error::Other(format!(
+                "the model '{}' cannot stream: its network ({}) hears a recording to the end before it says anything; a TDNN or an \
+                 LSTM in one direction can",
+                self.bundle.description.name,
+                self.bundle.description.network.kind()
+            ))),
+        }
     }
 
     /// Decodes a whole recording.
@@ -74,11 +91,24 @@ impl Recogniser {
     /// # Errors
     /// As [`Decoder::finish`].
     pub fn decode(&self, samples: &[f32]) -> Result<Decoded> {
+        self.decode_played(|decoder| samples.chunks(BLOCK_SAMPLES).try_for_each(|block| decoder.push(block).map(drop)))
+    }
+
+    /// Decodes a whole recording that need not be in memory: `play` pushes all of it, each time from its beginning. It is asked a second
+    /// time, for an exact search, where a beam has ruled out too early what alone may end there.
+    ///
+    /// # Errors
+    /// As [`Decoder::finish`]; the first error, where the second search has one, too.
+    pub fn decode_played(&self, mut play: impl FnMut(&mut Decoder) -> Result<()>) -> Result<Decoded> {
         let mut decoder = self.start()?;
-        for block in samples.chunks(BLOCK_SAMPLES) {
-            decoder.push(block)?;
-        }
-        decoder.finish()
+        let first = play(&mut decoder).and_then(|()| decoder.finish());
+        let Err(Error::Impossible { frame }) = first else { return first };
+        let DecodeOptions { settings, method: Method::Beam, .. } = *self.searcher.options() else { return first };
+        let decoding = self.searcher.start_exact(self.bundle.timing());
+        let mut decoder = Decoder { listener: Listener::new(&self.bundle)?, decoding };
+        let again = play(&mut decoder).and_then(|()| decoder.finish());
+        let retry = BeamRetry { frame, beam: settings.beam, next: BeamOptions::EXACT };
+        again.map(|decoded| Decoded { retries: vec![retry], ..decoded }).or(first)
     }
 
     /// Decodes posteriors that were computed before.
@@ -126,26 +156,28 @@ const BLOCK_SAMPLES: usize = 160_000;
 
 /// One recording on its way.
 pub struct Decoder<'a> {
-    recogniser: &'a Recogniser,
     listener: Listener<'a>,
+    decoding: Decoding<'a>,
 }
 
 impl Decoder<'_> {
-    /// Takes the next samples, -1 to 1, at the model's rate.
+    /// Takes the next samples, -1 to 1, at the model's rate, and gives the phones and words that they make certain.
     ///
     /// # Errors
-    /// When the network refuses.
-    pub fn push(&mut self, samples: &[f32]) -> Result<()> {
-        self.listener.push(samples)
+    /// When the network refuses; [`Error::Impossible`] when no path is left.
+    pub fn push(&mut self, samples: &[f32]) -> Result<Certain> {
+        self.listener.push(samples)?;
+        self.decoding.push(&self.listener.take())
     }
 
-    /// Ends the recording and searches for its best path.
+    /// Ends the recording and gives all that was found in it, what was certain before included.
     ///
     /// # Errors
     /// [`Error::NoPath`] when the recording is shorter than the shortest legal sequence.
-    pub fn finish(self) -> Result<Decoded> {
+    pub fn finish(mut self) -> Result<Decoded> {
         let (posteriors, samples) = self.listener.finish()?;
-        self.recogniser.searcher.decode_within(&posteriors, (self.recogniser.bundle.timing(), samples))
+        self.decoding.push(&posteriors)?;
+        self.decoding.finish(samples)
     }
 }
 
@@ -157,6 +189,7 @@ pub(crate) struct Listener<'a> {
     /// What was not taken yet.
     posteriors: Matrix,
     silence: SilenceWatch,
+    silence_pdfs: Vec<usize>,
 }
 
 impl<'a> Listener<'a> {
@@ -171,6 +204,7 @@ impl<'a> Listener<'a> {
             network: bundle.network.start(),
             posteriors: Matrix::with_cols(bundle.network.pdfs()),
             silence: SilenceWatch::new(bundle.timing()),
+            silence_pdfs: silence_pdfs(&bundle.graph),
         })
     }
 
@@ -186,7 +220,7 @@ impl<'a> Listener<'a> {
         let (certain, rows) = (self.silence.certain().min(self.posteriors.rows()), self.posteriors.rows());
         let rest = self.posteriors.slice_rows(certain..rows);
         let mut taken = std::mem::replace(&mut self.posteriors, rest).slice_rows(0..certain);
-        say_silence(&mut taken, (&self.silence.frames, self.silence.before), &silence_pdfs(&self.bundle.graph));
+        say_silence(&mut taken, (&self.silence.frames, self.silence.before), &self.silence_pdfs);
         self.silence.forget(certain);
         LogPosteriors(taken)
     }
@@ -201,7 +235,7 @@ impl<'a> Listener<'a> {
         }
         let mut silent = self.silence.silent_frames();
         silent.truncate(self.silence.before + self.posteriors.rows());
-        say_silence(&mut self.posteriors, (&silent, self.silence.before), &silence_pdfs(&self.bundle.graph));
+        say_silence(&mut self.posteriors, (&silent, self.silence.before), &self.silence_pdfs);
         Ok((LogPosteriors(self.posteriors), self.silence.samples))
     }
 }

@@ -5,13 +5,18 @@
 
 mod confidence;
 mod guesses;
+mod stream;
 
 use std::sync::Arc;
+
+pub use stream::{Certain, Decoding};
 
 use serde::{Deserialize, Serialize};
 
 use crate::alignment::{Alignment, Segment, Slot, Tier};
-use crate::dp::{BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, best_symbols, search_widening};
+use crate::dp::{
+    BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, StreamOptions, best_symbols, search_streaming,
+};
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
 use crate::graph::grammar::{Said, SlotValue};
 use crate::graph::{Graph, Weights};
@@ -178,9 +183,17 @@ impl Searcher {
     /// than the shortest legal sequence has frames; [`Error::Impossible`]; [`Error::NotFinite`].
     pub fn search(&self, posteriors: &LogPosteriors) -> Result<(Vec<SegmentSpan>, Vec<BeamRetry>)> {
         let emissions = hybrid(posteriors, &self.priors, self.options.settings.hybrid())?;
+        match self.stream_options() {
+            Some(options) => search_streaming(&self.plan, &emissions, options),
+            None => Ok((best_symbols(self.plan.graph(), &emissions)?, Vec::new())),
+        }
+    }
+
+    /// How the graph is searched; not at all where frames go by themselves.
+    fn stream_options(&self) -> Option<StreamOptions> {
         match self.options.method {
-            Method::Frames => Ok((best_symbols(self.plan.graph(), &emissions)?, Vec::new())),
-            Method::Exact | Method::Beam => search_widening(&self.plan, &emissions, self.beam()),
+            Method::Exact | Method::Beam => Some(StreamOptions::new(self.beam())),
+            Method::Frames => None,
         }
     }
 
@@ -192,6 +205,21 @@ impl Searcher {
             Method::Exact => BeamOptions::EXACT,
             Method::Beam | Method::Frames => BeamOptions { beam, max_active },
         }
+    }
+
+    /// Starts on a recording that arrives piece by piece, one row of posteriors each search frame of `timing`.
+    pub fn start(&self, timing: FrameTiming) -> Decoding<'_> {
+        Decoding::new(self, timing, self.stream_options())
+    }
+
+    /// How it searches.
+    pub fn options(&self) -> &DecodeOptions {
+        &self.options
+    }
+
+    /// [`Searcher::start`] without a beam.
+    pub(crate) fn start_exact(&self, timing: FrameTiming) -> Decoding<'_> {
+        Decoding::new(self, timing, Some(StreamOptions::new(BeamOptions::EXACT)))
     }
 
     /// Phones of `posteriors`, one row each search frame of `timing`; the last ends with the last row.
@@ -212,10 +240,7 @@ impl Searcher {
         let mut phones = phone_tier(&spans, self.symbols(), (timing, samples));
         let said = said(&spans, &phones, self.graph());
         let mut words = (!self.graph().words().is_empty()).then(|| word_tier(&said, self.graph()));
-        if let Some(confidence) = self.options.confidence {
-            let rating = self.rating(posteriors, &retries, confidence)?;
-            rating.rate((&mut phones, words.as_mut()), &spans, self.graph());
-        }
+        self.rate((&mut phones, words.as_mut()), (&spans, posteriors), &retries)?;
         let slots = self.graph().grammar().map_or(vec![], |grammar| grammar.slots(&said));
         let slots = slots.into_iter().map(slot).collect();
         Ok(Decoded { phones, words, slots, samples, retries })
@@ -233,41 +258,51 @@ impl Decoded {
 
 /// Segments of search frames as segments of samples: contiguous, the last one ending with the audio.
 pub(crate) fn phone_tier(spans: &[SegmentSpan], symbols: &SymbolTable, (timing, samples): (FrameTiming, u64)) -> Tier {
-    let segment = |(index, span): (usize, &SegmentSpan)| Segment {
-        label: symbols.name(span.symbol).to_owned(),
-        start: timing.start_sample(span.start).min(samples),
-        end: if index + 1 == spans.len() { samples } else { timing.start_sample(span.end).min(samples) },
-        confidence: None,
-    };
-    Tier { name: "phones".into(), segments: spans.iter().enumerate().map(segment).collect() }
+    let mut segments: Vec<Segment> = spans.iter().map(|span| phone(span, symbols, (timing, samples))).collect();
+    segments.last_mut().into_iter().for_each(|last| last.end = samples);
+    Tier { name: "phones".into(), segments }
 }
 
-/// The words that end with `spans`, whose segments are those of `phones`: each from the first phone after the word before it, pauses
-/// aside, to the end of its last.
+/// A segment of search frames within the first `samples`.
+fn phone(span: &SegmentSpan, symbols: &SymbolTable, (timing, samples): (FrameTiming, u64)) -> Segment {
+    let [start, end] = [span.start, span.end].map(|frame| timing.start_sample(frame).min(samples));
+    Segment { label: symbols.name(span.symbol).to_owned(), start, end, confidence: None }
+}
+
+/// The words that end with `spans`, whose segments are those of `phones`.
 pub(crate) fn said(spans: &[SegmentSpan], phones: &Tier, graph: &Graph) -> Vec<Said> {
-    let mut said = vec![];
-    let mut begun = None;
-    for (span, phone) in spans.iter().zip(&phones.segments) {
+    let mut sayer = Sayer::default();
+    spans.iter().zip(&phones.segments).filter_map(|pair| sayer.next(pair, graph)).collect()
+}
+
+/// Makes words of phones, one after another: each from the first phone after the word before it, pauses aside, to the end of its
+/// last.
+#[derive(Debug, Clone, Default)]
+struct Sayer {
+    /// Where the word begins that has not ended yet.
+    begun: Option<u64>,
+}
+
+impl Sayer {
+    /// The word that ends with the next span, whose segment is `phone`.
+    fn next(&mut self, (span, phone): (&SegmentSpan, &Segment), graph: &Graph) -> Option<Said> {
         match span.word {
-            Some(word) => {
-                said.push(Said { word, start: begun.take().unwrap_or(phone.start), end: phone.end });
+            Some(word) => Some(Said { word, start: self.begun.take().unwrap_or(phone.start), end: phone.end }),
+            None => {
+                self.begun = self.begun.or((!graph.is_pause(span.symbol)).then_some(phone.start));
+                None
             }
-            None if !graph.is_pause(span.symbol) => begun = begun.or(Some(phone.start)),
-            None => {}
         }
     }
-    said
 }
 
 /// The words that were `said`, as the graph calls them.
 pub(crate) fn word_tier(said: &[Said], graph: &Graph) -> Tier {
-    let segment = |&Said { word, start, end }: &Said| Segment {
-        label: graph.words()[word.index()].text.clone(),
-        start,
-        end,
-        confidence: None,
-    };
-    Tier { name: WORDS.into(), segments: said.iter().map(segment).collect() }
+    Tier { name: WORDS.into(), segments: said.iter().map(|said| word(said, graph)).collect() }
+}
+
+fn word(&Said { word, start, end }: &Said, graph: &Graph) -> Segment {
+    Segment { label: graph.words()[word.index()].text.clone(), start, end, confidence: None }
 }
 
 fn slot(SlotValue { name, value, start, end }: SlotValue) -> Slot {

@@ -123,7 +123,7 @@ impl Aligner {
     fn search(&self, plan: &Arc<Plan>, heard: &mut Heard, (transcript, beam): (&Transcript, f32)) -> Result<Found> {
         let options = BeamOptions { beam, max_active: usize::MAX };
         let (spans, retries) = search_blocks(plan, heard, options)?;
-        let beam = retries.last().map_or(beam, |retry| retry.next);
+        let beam = retries.last().map_or(beam, |retry| retry.next.beam);
         let scale = self.bundle.description.search.acoustic_scale;
         let mut fitting = Fitting::new(&spans, (&self.bundle.graph, self.filler), scale);
         heard.play(&mut |block| {

@@ -12,6 +12,8 @@ pub(super) struct Mixer {
     channels: usize,
     channel: Channel,
     samples: Vec<f32>,
+    /// Samples that were taken before those.
+    taken: usize,
     levels: Levels,
 }
 
@@ -52,7 +54,7 @@ impl Mixer {
             _ => {}
         }
         let levels = Levels { full_scale, at_full_scale: 0, used: 0, peak: 0.0, finite: true };
-        Ok(Self { channels, channel, samples: Vec::new(), levels })
+        Ok(Self { channels, channel, samples: Vec::new(), taken: 0, levels })
     }
 
     /// Makes room for `frames` samples, which the caller knows to be there.
@@ -67,7 +69,13 @@ impl Mixer {
 
     /// Samples of one channel so far.
     pub(super) fn frames(&self) -> usize {
-        self.samples.len()
+        self.taken + self.samples.len()
+    }
+
+    /// Takes the samples that are there; more may follow.
+    pub(super) fn take(&mut self) -> Vec<f32> {
+        self.taken += self.samples.len();
+        std::mem::take(&mut self.samples)
     }
 
     /// Adds a block of whole frames.
@@ -89,7 +97,7 @@ impl Mixer {
         }
         if !self.levels.finite {
             let bad = self.samples[before..].iter().position(|sample| !sample.is_finite()).unwrap_or_default();
-            return Err(format!("sample {} is not a finite number: the file is damaged", before + bad));
+            return Err(format!("sample {} is not a finite number: the file is damaged", self.taken + before + bad));
         }
         self.check_length()
     }

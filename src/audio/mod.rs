@@ -9,10 +9,12 @@ mod clip;
 mod container;
 mod mixer;
 mod notice;
+mod reader;
 mod resample;
 mod sniff;
 mod sphere;
 mod wav;
+mod wav_stream;
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -21,6 +23,7 @@ use std::path::Path;
 pub use change::{AudioChange, Line, Noise};
 pub use clip::{Clip, Stretch, read_clips};
 pub use notice::Notice;
+pub use reader::{Bytes, Reader};
 pub use wav::wav_bytes;
 
 use crate::{Error, Result};

@@ -47,6 +47,8 @@ pub enum Notice {
         /// Length of the silence.
         seconds: f64,
     },
+    /// Raw samples end within one, which is left out.
+    HalfSample,
     /// Every sample is zero.
     Silent,
 }
@@ -87,6 +89,7 @@ impl fmt::Display for Notice {
             Self::Damaged { packets, seconds } => {
                 write!(f, "{packets} damaged packets ({seconds:.3} s) replaced by silence")
             }
+            Self::HalfSample => write!(f, "an odd number of bytes: the last, half a sample of 16 bits, is left out"),
             Self::Silent => write!(f, "nothing but digital silence: every sample is zero"),
         }
     }

@@ -14,15 +14,93 @@ const LEAST_SPAN: usize = 1024;
 /// # Errors
 /// When rubato refuses.
 pub(super) fn resample(samples: &[f32], from_hz: u32, to_hz: u32) -> Reasoned<Vec<f32>> {
-    let refused = |cause: &dyn std::fmt::Display| format!("cannot resample {from_hz} Hz to {to_hz} Hz: {cause}");
-    let (from, to) = (from_hz as usize, to_hz as usize);
-    let mut resampler = Fft::<f32>::new(from, to, span(from, to), 1, FixedSync::Both).map_err(|e| refused(&e))?;
-    let input = InterleavedSlice::new(samples, 1, samples.len()).map_err(|e| refused(&e))?;
-    let mut output = resampler.process_all(&input, samples.len(), None).map_err(|e| refused(&e))?.take_data();
-    output.resize(length(samples.len(), from_hz, to_hz), 0.0);
-    // A step rings a little beyond full scale.
-    output.iter_mut().for_each(|sample| *sample = sample.clamp(-1.0, 1.0));
+    let mut resampling = Resampling::new(from_hz, to_hz)?;
+    let mut output = resampling.push(samples)?;
+    output.append(&mut resampling.finish()?);
     Ok(output)
+}
+
+/// Samples on their way to another rate.
+pub(super) struct Resampling {
+    resampler: Fft<f32>,
+    from_hz: u32,
+    to_hz: u32,
+    /// What does not fill the filter yet.
+    input: Vec<f32>,
+    /// Samples of the filter's delay that are still to be dropped.
+    delay: usize,
+    taken: usize,
+    given: usize,
+}
+
+impl Resampling {
+    /// From `from_hz` to `to_hz`; nothing where they are the same.
+    ///
+    /// # Errors
+    /// When rubato refuses.
+    pub(super) fn between(from_hz: u32, to_hz: u32) -> Reasoned<Option<Self>> {
+        (from_hz != to_hz).then(|| Self::new(from_hz, to_hz)).transpose()
+    }
+
+    fn new(from_hz: u32, to_hz: u32) -> Reasoned<Self> {
+        let (from, to) = (from_hz as usize, to_hz as usize);
+        let resampler = Fft::<f32>::new(from, to, span(from, to), 1, FixedSync::Both);
+        let resampler = resampler.map_err(|cause| refused(&cause, (from_hz, to_hz)))?;
+        let delay = resampler.output_delay();
+        Ok(Self { resampler, from_hz, to_hz, input: Vec::new(), delay, taken: 0, given: 0 })
+    }
+
+    /// The samples that the next ones make certain; they come in pieces of the filter's length.
+    ///
+    /// # Errors
+    /// When rubato refuses.
+    pub(super) fn push(&mut self, samples: &[f32]) -> Reasoned<Vec<f32>> {
+        self.taken += samples.len();
+        self.input.extend_from_slice(samples);
+        let (input, size) = (std::mem::take(&mut self.input), self.resampler.input_frames_next());
+        let mut output = Vec::new();
+        let pieces = input.chunks_exact(size);
+        self.input = pieces.remainder().to_vec();
+        for piece in pieces {
+            self.process(piece, &mut output)?;
+        }
+        Ok(output)
+    }
+
+    /// The samples that are left.
+    ///
+    /// # Errors
+    /// When rubato refuses.
+    pub(super) fn finish(mut self) -> Reasoned<Vec<f32>> {
+        let due = length(self.taken, self.from_hz, self.to_hz) - self.given;
+        let (mut input, mut output) = (std::mem::take(&mut self.input), Vec::new());
+        while output.len() < due {
+            input.resize(self.resampler.input_frames_next(), 0.0);
+            self.process(&input, &mut output)?;
+            input.clear();
+        }
+        output.truncate(due);
+        Ok(output)
+    }
+
+    fn process(&mut self, piece: &[f32], output: &mut Vec<f32>) -> Reasoned<()> {
+        let refused = |cause: &dyn std::fmt::Display| refused(cause, (self.from_hz, self.to_hz));
+        let mut made = vec![0.0; self.resampler.output_frames_next()];
+        let count = made.len();
+        let input = InterleavedSlice::new(piece, 1, piece.len()).map_err(|e| refused(&e))?;
+        let mut into = InterleavedSlice::new_mut(&mut made, 1, count).map_err(|e| refused(&e))?;
+        self.resampler.process_into_buffer(&input, &mut into, None).map_err(|e| refused(&e))?;
+        let late = self.delay.min(count);
+        self.delay -= late;
+        self.given += count - late;
+        // A step rings a little beyond full scale.
+        output.extend(made[late..].iter().map(|sample| sample.clamp(-1.0, 1.0)));
+        Ok(())
+    }
+}
+
+fn refused(cause: &dyn std::fmt::Display, (from_hz, to_hz): (u32, u32)) -> String {
+    format!("cannot resample {from_hz} Hz to {to_hz} Hz: {cause}")
 }
 
 /// Length of the filter in input samples: even on both sides, else its delay would be half a sample off.
@@ -99,6 +177,24 @@ mod tests {
         let output = resample(&sine(7600.0, 44100, 44100), 44100, 16000).unwrap();
         let worst = output[1000..15000].iter().fold(0.0f32, |worst, sample| worst.max(sample.abs()));
         assert!((worst - 0.5).abs() < 0.01, "a level of {worst}");
+    }
+
+    #[test]
+    fn pieces_of_any_length_give_the_same() {
+        for (from, to) in PAIRS {
+            let samples = sine(700.0, from, from as usize / 3);
+            let whole = resample(&samples, from, to).unwrap();
+            for size in [1, 100, 4097] {
+                let (mut resampling, mut output) = (Resampling::new(from, to).unwrap(), vec![]);
+                samples.chunks(size).for_each(|piece| output.append(&mut resampling.push(piece).unwrap()));
+                assert!(
+                    output.len() > whole.len() / 2 || from == 44099,
+                    "the filter of rates without a common divisor is long"
+                );
+                output.append(&mut resampling.finish().unwrap());
+                assert!(output == whole, "{from} to {to}");
+            }
+        }
     }
 
     #[test]

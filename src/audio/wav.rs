@@ -17,7 +17,7 @@ use super::{Channel, Notice, Reasoned, Recording, check_rate, container};
 const BLOCK: usize = 8192;
 /// Sizes from here on that reach beyond the file are place holders of writers that could not go back: 0x7FFFF000,
 /// 0x80000000, 0xFFFFFFFF, ...
-const OPEN_SIZE: u64 = 0x7FFF_0000;
+pub(super) const OPEN_SIZE: u64 = 0x7FFF_0000;
 
 /// Decodes a file that begins with RIFF and WAVE.
 ///
@@ -91,14 +91,18 @@ fn data_size(bytes: &[u8], position: usize) -> u64 {
 }
 
 /// Chunks begin at even places; some writers forget the pad byte of an odd chunk, which shows when a known name is there.
-fn next_chunk(bytes: &[u8], end: usize) -> usize {
-    let unpadded = [b"fmt ", b"data", b"LIST", b"fact"].iter().any(|name| bytes[end..].starts_with(*name));
-    if end % 2 == 1 && !unpadded { end + 1 } else { end }
+pub(super) fn next_chunk(bytes: &[u8], end: usize) -> usize {
+    if end % 2 == 1 && !is_known(&bytes[end..]) { end + 1 } else { end }
+}
+
+/// Whether `bytes` begin with the name of a chunk that is often there.
+pub(super) fn is_known(bytes: &[u8]) -> bool {
+    [b"fmt ", b"data", b"LIST", b"fact"].iter().any(|name| bytes.starts_with(*name))
 }
 
 /// How a sample is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Encoding {
+pub(super) enum Encoding {
     /// Integers of that many bits, of which `valid` count.
     Integer {
         bits: u16,
@@ -109,18 +113,39 @@ enum Encoding {
     Other,
 }
 
+impl Encoding {
+    /// Whether a sample's bytes say all about it; other samples must be seen where fewer bits count than there are.
+    pub(super) fn is_plain(self) -> bool {
+        match self {
+            Self::Integer { bits, valid } => bits == 8 || valid >= bits,
+            Self::Float32 => true,
+            Self::Other => false,
+        }
+    }
+
+    /// The magnitude that it cannot go beyond; for most, what 16 bits hold.
+    pub(super) fn full_scale(self) -> f32 {
+        if let Self::Integer { bits: 8, .. } = self { 127.0 / 128.0 } else { 32767.0 / 32768.0 }
+    }
+}
+
 /// What the fmt chunk says.
-struct Format {
-    encoding: Encoding,
+pub(super) struct Format {
+    pub(super) encoding: Encoding,
     /// Bytes of a frame, or of a block of ADPCM; never 0.
-    align: usize,
-    sample_rate: u32,
+    pub(super) align: usize,
+    pub(super) sample_rate: u32,
     /// The chunk as the libraries take it.
     chunk: Vec<u8>,
 }
 
 impl Format {
-    fn parse(chunk: &[u8]) -> Reasoned<Self> {
+    /// Interleaved channels.
+    pub(super) fn channels(&self) -> usize {
+        usize::from(u16_at(&self.chunk, 2))
+    }
+
+    pub(super) fn parse(chunk: &[u8]) -> Reasoned<Self> {
         if chunk.len() < 16 {
             return Err(format!("a fmt chunk of {} bytes, expected at least 16: the file is damaged", chunk.len()));
         }
@@ -222,8 +247,7 @@ fn through_hound<R: Read>(
 ) -> Reasoned<Recording> {
     let reader = open()?;
     let spec = reader.spec();
-    let full_scale = if spec.bits_per_sample == 8 { 127.0 / 128.0 } else { 32767.0 / 32768.0 };
-    let mut mixer = Mixer::new(usize::from(spec.channels), channel, full_scale)?;
+    let mut mixer = Mixer::new(usize::from(spec.channels), channel, encoding.full_scale())?;
     mixer.reserve(reader.duration() as usize);
     if let Encoding::Integer { bits, valid } = encoding {
         let low = bits > 8 && valid < bits && lies_low(open()?, bits, valid)?;
@@ -234,6 +258,20 @@ fn through_hound<R: Read>(
     }
     let (samples, notices) = mixer.finish();
     Ok(Recording { samples, sample_rate: spec.sample_rate, notices })
+}
+
+/// The interleaved samples of whole frames of `bytes`, whose encoding is [plain](Encoding::is_plain).
+pub(super) fn block(format: &Format, bytes: &[u8]) -> Reasoned<Vec<f32>> {
+    let header = header(&format.chunk, bytes.len())?;
+    let reader = WavReader::new(header.chain(bytes)).map_err(refused)?;
+    let samples: hound::Result<Vec<f32>> = match format.encoding {
+        Encoding::Integer { bits, .. } => {
+            let scale = 1.0 / (1u64 << (bits - 1)) as f32;
+            reader.into_samples::<i32>().map(|sample| Ok(sample? as f32 * scale)).collect()
+        }
+        _ => reader.into_samples().collect(),
+    };
+    samples.map_err(refused)
 }
 
 fn refused(cause: hound::Error) -> String {
@@ -274,6 +312,6 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use senone::audio::{self, Audio, AudioOptions, Channel, Clip};
+use senone::audio::{self, Audio, AudioOptions, Bytes, Channel, Clip, Reader};
 use senone::data::manifest::Utterance;
 use senone::data::source::{self, Layout};
 use senone::{Error, Result};
@@ -32,6 +32,31 @@ impl Input {
         std::io::stdin().read_to_end(&mut bytes).map_err(|source| Error::io("read", path, source))?;
         let options = AudioOptions { sample_rate_hz, channel: channel.unwrap_or_default() };
         audio::read_bytes(path, bytes, &options)
+    }
+
+    /// Opens the recording to be read block by block; `channel` takes the place of the one that a manifest names.
+    pub fn open(&self, sample_rate_hz: u32, channel: Option<Channel>) -> Result<Reader> {
+        let channel = channel.unwrap_or(self.audio.channel);
+        if self.audio.stretch.is_some() {
+            return Ok(Reader::of_audio(self.path(), self.read(sample_rate_hz, Some(channel))?));
+        }
+        Reader::new(self.path(), self.bytes()?, &AudioOptions { sample_rate_hz, channel })
+    }
+
+    /// Opens samples without a header, `raw_hz` of them a second.
+    pub fn open_raw(&self, (raw_hz, sample_rate_hz): (u32, u32)) -> Result<Reader> {
+        let options = AudioOptions { sample_rate_hz, channel: Channel::Mix };
+        Reader::raw(self.path(), self.bytes()?, (raw_hz, &options))
+    }
+
+    fn bytes(&self) -> Result<Bytes> {
+        match self.is_stdin() {
+            true => Ok(Box::new(std::io::stdin())),
+            false => {
+                let file = std::fs::File::open(self.path());
+                Ok(Box::new(file.map_err(|source| Error::io("read", self.path(), source))?))
+            }
+        }
     }
 
     /// The recording as an utterance of which nothing is known but the audio.

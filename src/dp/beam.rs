@@ -4,7 +4,11 @@
 //! legal at any beam, since only arcs are followed and only a final state may end it. With an endless beam it is the path
 //! of [`viterbi`](super::viterbi).
 
+mod commit;
+
 use std::sync::Arc;
+
+pub(super) use commit::Standing;
 
 use super::plan::Plan;
 use super::segments::SegmentSpan;
@@ -90,6 +94,9 @@ pub struct Search {
     reached: Vec<StateId>,
     records: Vec<Record>,
     compact_at: usize,
+    /// By record; those that are marked have the value of `mark`.
+    marks: Vec<u64>,
+    mark: u64,
     /// The number of arcs that leave the tokens from which a frame is pulled and not pushed.
     dense_from: usize,
 }
@@ -111,6 +118,8 @@ impl Search {
             reached: Vec::new(),
             records: Vec::new(),
             compact_at: FEW_RECORDS,
+            marks: Vec::new(),
+            mark: 0,
         }
     }
 
@@ -133,7 +142,7 @@ impl Search {
     ///
     /// # Errors
     /// As [`Search::push`]: a path that may not end here is as good as lost.
-    pub fn finish(self) -> Result<Vec<SegmentSpan>> {
+    pub fn finish(&self) -> Result<Vec<SegmentSpan>> {
         let mut best: Option<(f32, Token)> = None;
         for end in &self.plan.finals {
             let Ok(found) = self.tokens.binary_search_by_key(&end.state, |token| token.state) else { continue };
@@ -299,9 +308,13 @@ impl Search {
 
     /// The segments of the path that ends with `token`.
     fn trace(&self, token: Token) -> Vec<SegmentSpan> {
+        self.trace_back(token.history, token.state, self.frames)
+    }
+
+    /// The segments up to that of the record `history`, which ends before frame `end` in the state `last`.
+    fn trace_back(&self, history: u32, mut last: StateId, mut end: usize) -> Vec<SegmentSpan> {
         let graph = self.plan.graph();
-        let (mut end, mut last, mut at) = (self.frames, token.state, Some(token.history));
-        let mut spans = Vec::new();
+        let (mut spans, mut at) = (Vec::new(), Some(history));
         while let Some(index) = at {
             let record = self.records[index as usize];
             let (start, symbol) = (record.start as usize, graph.state(record.entered).symbol);
@@ -329,7 +342,7 @@ fn keep_best(arrived: &mut Arrivals, most: usize) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeSet;
 
     use super::super::oracle::{random_emissions, random_graph, random_weights, score};
@@ -338,7 +351,7 @@ mod tests {
     use crate::matrix::Matrix;
     use crate::random::Random;
 
-    fn random_plan(random: &mut Random) -> Arc<Plan> {
+    pub(in crate::dp) fn random_plan(random: &mut Random) -> Arc<Plan> {
         let graph = Arc::new(random_graph(random));
         let weights = random_weights(&graph, random);
         Arc::new(Plan::new(&graph, &weights, &PlanOptions { insertion_penalty: score(random, 1.0) }).unwrap())
@@ -430,7 +443,7 @@ mod tests {
     }
 
     /// The segmentations of all legal paths.
-    fn legal(plan: &Plan, frames: usize) -> BTreeSet<String> {
+    pub(in crate::dp) fn legal(plan: &Plan, frames: usize) -> BTreeSet<String> {
         let graph = plan.graph();
         let mut paths: Vec<Vec<StateId>> = graph.starts().iter().map(|start| vec![start.state]).collect();
         for _ in 1..frames {

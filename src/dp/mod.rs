@@ -11,8 +11,9 @@
 //! [`forward`] and [`backward`] are one recursion whose single operation is a [`Semiring`]: [`Max`] or [`LogSum`].
 //! [`viterbi`] traces [`Max`] back, [`labelled_path`] does so where the labels are known, and after [`add_cost`] it finds the
 //! worst violation of a margin; [`counts`] multiplies forward by backward; [`Search`] goes forward with [`Max`] on a beam,
-//! block by block. Where a graph is dense, its arcs are gone through as a matrix. The states that a beam search follows are a
-//! trellis of their own, from which come [`FramePosteriors`], a [`Lattice`] of segments and the N best sequences.
+//! block by block, and [`StreamSearch`] tells on the way what all its paths agree on. Where a graph is dense, its arcs are gone through as
+//! a matrix. The states that a beam search follows are a trellis of their own, from which come [`FramePosteriors`], a [`Lattice`] of
+//! segments and the N best sequences.
 
 mod arc_counts;
 mod beam;
@@ -27,6 +28,7 @@ mod posterior;
 mod rows;
 mod segments;
 mod semiring;
+mod stream;
 mod trellis;
 mod viterbi;
 mod widen;
@@ -41,6 +43,7 @@ pub use posterior::{ForwardBackward, FramePosteriors, PosteriorOptions, symbol_p
 pub use rows::{Rows, Step};
 pub use segments::{SegmentSpan, best_symbols, segments};
 pub use semiring::{Frames, LogSum, Max, Semiring};
+pub use stream::{Patience, StreamOptions, StreamSearch, search_streaming};
 pub use trellis::{Trellis, backward, forward};
 pub use viterbi::{Path, labelled_path, path_score, viterbi};
 pub use widen::{BeamRetry, Blocks, search_blocks, search_widening, widened};

@@ -18,15 +18,15 @@ pub struct BeamRetry {
     pub frame: usize,
     /// The beam that lost it.
     pub beam: f32,
-    /// The beam that was tried next; infinity is exact search.
-    pub next: f32,
+    /// What was tried next; without a beam it is exact search.
+    pub next: BeamOptions,
 }
 
 impl fmt::Display for BeamRetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { frame, beam, next } = self;
         write!(f, "the beam of {beam} lost every path at search frame {frame}: searched again ")?;
-        if next.is_finite() { write!(f, "with a beam of {next}") } else { write!(f, "without a beam") }
+        if next.beam.is_finite() { write!(f, "with a beam of {}", next.beam) } else { write!(f, "without a beam") }
     }
 }
 
@@ -85,7 +85,7 @@ pub fn search_blocks(
             Ok(spans) => return Ok((spans, retries)),
             Err(Error::BeamTooNarrow { frame, beam }) if plan.admits(frames) => {
                 options = wider(options, retries.len());
-                retries.push(BeamRetry { frame, beam, next: options.beam });
+                retries.push(BeamRetry { frame, beam, next: options });
             }
             Err(Error::BeamTooNarrow { frame, .. } | Error::Impossible { frame }) => {
                 return Err(plan.no_path(frames, frame));
@@ -96,12 +96,15 @@ pub fn search_blocks(
     }
 }
 
-/// The beam that held after `retries` that began with `options`.
+/// The widest of `options` and what was tried in `retries`: where that began, no path was lost.
 pub fn widened(options: BeamOptions, retries: &[BeamRetry]) -> BeamOptions {
-    (0..retries.len()).fold(options, wider)
+    let width = |options: &BeamOptions| (options.beam, options.max_active);
+    let wider = |widest, next| if width(&next) > width(&widest) { next } else { widest };
+    retries.iter().map(|retry| retry.next).fold(options, wider)
 }
 
-fn wider(options: BeamOptions, retries: usize) -> BeamOptions {
+/// What is tried after `options`, the last of so many `retries`.
+pub(super) fn wider(options: BeamOptions, retries: usize) -> BeamOptions {
     if retries >= DOUBLINGS {
         return BeamOptions::EXACT;
     }
@@ -145,6 +148,7 @@ mod tests {
         let blind = BeamOptions { beam: 0.0, max_active: 1 };
         let (again, retries) = search_widening(&plan, &emissions, blind).unwrap();
         assert_eq!((again, retries.len()), (spans, 5));
-        assert_eq!(retries[4].next, f32::INFINITY);
+        assert_eq!(retries[4].next, BeamOptions::EXACT);
+        assert_eq!(widened(BeamOptions::default(), &retries[..2]).beam, retries[1].next.beam.max(14.0));
     }
 }

@@ -31,10 +31,25 @@ pub fn write(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
     if !alignment.nbest.is_empty() {
         return write_nbest(alignment, out);
     }
+    let Some(first) = alignment.tiers.first() else { return Ok(()) };
+    let last = first.segments.iter().map(|segment| segment.end).max().unwrap_or_default();
+    write_rows(alignment, Milliseconds::of(alignment, last).to_string().len(), out)
+}
+
+/// Writes the rows of `alignment`, which is a piece of a recording: times have columns wide enough for a day, whatever follows.
+///
+/// # Errors
+/// What `out` refuses.
+pub fn write_piece(alignment: &Alignment, out: &mut dyn io::Write) -> io::Result<()> {
+    write_rows(alignment, PIECE_TIME_WIDTH, out)
+}
+
+/// Characters of a time up to 99999.999 s.
+const PIECE_TIME_WIDTH: usize = 9;
+
+fn write_rows(alignment: &Alignment, time_width: usize, out: &mut dyn io::Write) -> io::Result<()> {
     let Some((first, others)) = alignment.tiers.split_first() else { return Ok(()) };
     let seconds = |samples| Milliseconds::of(alignment, samples);
-    let last = first.segments.iter().map(|segment| segment.end).max().unwrap_or_default();
-    let time_width = seconds(last).to_string().len();
     let label_width = first.segments.iter().map(|segment| segment.label.chars().count()).max().unwrap_or_default();
     let known = first.segments.iter().any(|segment| segment.confidence.is_some());
     let mut begun = 0;

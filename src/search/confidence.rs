@@ -75,14 +75,28 @@ const BEAM: f32 = 15.0;
 const BLOCK_ROWS: usize = 500;
 
 /// What is probable in each frame of a recording.
-pub(super) struct Rating {
+struct Rating {
     frames: Vec<FramePosteriors>,
     settings: ConfidenceSettings,
 }
 
 impl Searcher {
+    /// Rates the segments of `phones`, which are those of `spans`, and of `words`, where that is wanted; they were found in `posteriors`
+    /// after `retries`.
+    pub(super) fn rate(
+        &self,
+        tiers: (&mut Tier, Option<&mut Tier>),
+        (spans, posteriors): (&[SegmentSpan], &LogPosteriors),
+        retries: &[BeamRetry],
+    ) -> Result<()> {
+        if let Some(confidence) = self.options.confidence {
+            self.rating(posteriors, retries, confidence)?.rate(tiers, spans, self.graph());
+        }
+        Ok(())
+    }
+
     /// Forward and backward over `posteriors`, of which a search was found with the beam that held after `retries`.
-    pub(super) fn rating(
+    fn rating(
         &self,
         posteriors: &LogPosteriors,
         retries: &[BeamRetry],
@@ -104,7 +118,7 @@ impl Searcher {
 
 impl Rating {
     /// Gives the segments of `phones`, which are those of `spans`, and of `words` their confidence.
-    pub fn rate(&self, (phones, words): (&mut Tier, Option<&mut Tier>), spans: &[SegmentSpan], graph: &Graph) {
+    fn rate(&self, (phones, words): (&mut Tier, Option<&mut Tier>), spans: &[SegmentSpan], graph: &Graph) {
         for (segment, span) in phones.segments.iter_mut().zip(spans) {
             segment.confidence = Some(self.settings.confidence(symbol_posterior(&self.frames, span)));
         }

@@ -32,6 +32,8 @@ mod ngram;
 mod own_data;
 mod posteriors;
 mod search;
+#[cfg(feature = "neural")]
+mod stream;
 mod tagging;
 mod tied_graphs;
 #[cfg(feature = "neural")]

@@ -6,6 +6,8 @@ pub(super) mod output;
 mod posteriors;
 #[cfg(feature = "neural")]
 mod recordings;
+#[cfg(feature = "neural")]
+mod stream;
 mod syllables;
 
 use std::path::PathBuf;
@@ -23,6 +25,9 @@ pub struct DecodeArgs {
     #[cfg(feature = "neural")]
     #[command(flatten)]
     recordings: recordings::RecordingArgs,
+    #[cfg(feature = "neural")]
+    #[command(flatten)]
+    stream: stream::StreamArgs,
     #[command(flatten)]
     output: output::OutputArgs,
     #[command(flatten)]

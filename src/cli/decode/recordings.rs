@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use clap::Args;
 use rayon::prelude::*;
-use senone::audio::Channel;
+use senone::audio::{Channel, Reader};
 use senone::bundle::{self, Bundle};
-use senone::decode::Recogniser;
+use senone::decode::{Decoded, Decoder, Recogniser};
+use senone::emission::LogPosteriors;
 use senone::graph::GraphSpec;
 use senone::symbols::{PdfId, SymbolId};
 use senone::{Error, Result};
 
-use super::DecodeArgs;
 use super::extras::Heard;
 use super::output::{Heading, Notices, Said, Sink, Told};
+use super::{DecodeArgs, stream};
 use crate::cli::inputs::{self, Input};
 use crate::cli::{Outcome, say};
 
@@ -46,6 +47,15 @@ impl RecordingArgs {
             None => Ok(bundle),
         }
     }
+
+    /// Opens `input`, to be read at `rate_hz`.
+    pub fn reader(&self, input: &Input, (rate_hz, raw_hz): (u32, Option<u32>)) -> Result<Reader> {
+        let channel = self.channel.map(|number| Channel::Only(usize::from(number) - 1));
+        match raw_hz {
+            Some(raw_hz) => input.open_raw((raw_hz, rate_hz)),
+            None => input.open(rate_hz, channel),
+        }
+    }
 }
 
 /// Recordings decoded before their output is written.
@@ -59,6 +69,9 @@ pub fn run(args: &DecodeArgs) -> Result<Outcome> {
     args.extras.prepare(recogniser.graph())?;
     args.output.check_tier(recogniser.graph())?;
     args.output.syllables.check(recogniser.graph().symbols())?;
+    if args.stream.stream {
+        return stream::run(args, (&recogniser, &inputs));
+    }
     let heading = if inputs.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink::new((&args.output, recogniser.bundle().graph.symbols()), heading)?;
     let all = decode_all(&recogniser, (args, &inputs), &mut sink);
@@ -127,28 +140,51 @@ fn decode_all(recogniser: &Recogniser, (args, inputs): (&DecodeArgs, &[Input]), 
 
 fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<Told> {
     let rate = recogniser.bundle().description.features.sample_rate_hz;
-    let channel = args.recordings.channel.map(|number| Channel::Only(usize::from(number) - 1));
-    let audio = input.read(rate, channel)?;
-    let in_file = |error: Error| Error::Audio { path: input.path().to_owned(), reason: error.to_string() };
-    let posteriors = match args.extras.need_posteriors() {
-        true => Some(senone::decode::posteriors(recogniser.bundle(), &audio.samples).map_err(in_file)?),
-        false => None,
+    let in_file = |error: Error| match error {
+        Error::Audio { .. } | Error::Io { .. } => error,
+        other => Error::Audio { path: input.path().to_owned(), reason: other.to_string() },
     };
-    let (timing, samples) = (recogniser.bundle().timing(), audio.samples.len() as u64);
-    let decoded = match &posteriors {
-        Some(posteriors) => recogniser.searcher().decode_within(posteriors, (timing, samples)),
-        None => recogniser.decode(&audio.samples),
+    let mut notices = vec![];
+    let mut play = |take: &mut dyn FnMut(&[f32]) -> Result<()>| {
+        let mut reader = args.recordings.reader(input, (rate, args.stream.raw))?;
+        while let Some(samples) = reader.next_block()? {
+            take(&samples)?;
+        }
+        notices = reader.notices().iter().map(Said::of_notice).collect();
+        Ok(())
     };
-    let decoded = decoded.map_err(in_file)?;
+    let heard = match args.extras.need_posteriors() {
+        true => whole(recogniser, &mut play).map(|(decoded, posteriors)| (decoded, Some(posteriors))),
+        false => {
+            let all = |decoder: &mut Decoder| play(&mut |samples| decoder.push(samples).map(drop));
+            recogniser.decode_played(all).map(|decoded| (decoded, None))
+        }
+    };
+    let (decoded, posteriors) = heard.map_err(in_file)?;
     let retries = decoded.retries.iter().map(|retry| (retry.to_string(), Said::Always)).collect();
-    let mut notices: Notices = audio.notices.iter().map(Said::of_notice).collect();
     notices.extend::<Notices>(retries);
     let alignment = match &posteriors {
         Some(posteriors) => {
-            let heard = Heard { searcher: recogniser.searcher(), posteriors, timing };
+            let heard = Heard { searcher: recogniser.searcher(), posteriors, timing: recogniser.bundle().timing() };
             args.extras.take(&heard, decoded, (&input.utterance, &args.output))?
         }
         None => decoded.into_alignment(&input.utterance, rate),
     };
     Ok((alignment, notices))
+}
+
+/// Hands out a recording from its beginning, block by block.
+type Play<'a> = dyn FnMut(&mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> + 'a;
+
+/// Decodes a recording, and keeps what the network says of it.
+fn whole(recogniser: &Recogniser, play: &mut Play) -> Result<(Decoded, LogPosteriors)> {
+    let mut samples = vec![];
+    play(&mut |block| {
+        samples.extend_from_slice(block);
+        Ok(())
+    })?;
+    let (bundle, count) = (recogniser.bundle(), samples.len() as u64);
+    let posteriors = senone::decode::posteriors(bundle, &samples)?;
+    let decoded = recogniser.searcher().decode_within(&posteriors, (bundle.timing(), count))?;
+    Ok((decoded, posteriors))
 }

@@ -51,6 +51,12 @@ impl SyllableArgs {
         self.units == Units::Syllable
     }
 
+    /// Whether phones are not printed as the model calls them, one by one.
+    #[cfg(feature = "neural")]
+    pub fn change_phones(&self) -> bool {
+        self.are_wanted() || self.toneless
+    }
+
     /// What a phone of the model is called before `--phones` applies.
     pub fn label<'a>(&self, phone: &'a str) -> &'a str {
         if self.toneless { without_tone(phone) } else { phone }
