@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::filler::Filler;
 use super::fit::{Fit, Fitting};
 use super::mend::{Found, mended};
+use super::refine::Boundaries;
 use super::transcript::{Transcript, Unit};
 use super::verdict::{self, Doubt, Reason, Thresholds, Verdict};
 use crate::alignment::{Alignment, Tier};
@@ -116,7 +117,7 @@ impl Aligner {
         let mut heard = Heard::new(self, samples, transcript);
         let mut search = |beam| self.search(&plan, &mut heard, (transcript, beam));
         let found = mended(search(self.options.beam)?, self.seconds(samples), search)?;
-        Ok(self.told(found, (&graph, transcript.unit), samples.len() as u64))
+        self.told(found, (&graph, transcript.unit), samples)
     }
 
     /// Searches with `beam` or a wider one, and judges what is found.
@@ -126,8 +127,10 @@ impl Aligner {
         let beam = retries.last().map_or(beam, |retry| retry.next.beam);
         let scale = self.bundle.description.search.acoustic_scale;
         let mut fitting = Fitting::new(&spans, (&self.bundle.graph, self.filler), scale);
+        let mut boundaries = Boundaries::new(&spans, &self.bundle.graph, scale);
         heard.play(&mut |block| {
             fitting.push(block);
+            boundaries.push(block);
             Ok(())
         })?;
         let fits = fitting.finish();
@@ -136,7 +139,7 @@ impl Aligner {
             None if beam > self.options.beam => Verdict::Widened { beam },
             None => Verdict::Aligned,
         };
-        Ok(Found { spans, fits, verdict, retries, beam })
+        Ok(Found { spans, fits, boundaries, verdict, retries, beam })
     }
 
     fn doubt(&self, fits: &[Fit], (transcript, samples): (&Transcript, &[f32])) -> Option<Doubt> {
@@ -164,11 +167,13 @@ impl Aligner {
         named.join(" ") + if items.len() > NAMED { " ..." } else { "" }
     }
 
-    fn told(&self, found: Found, (graph, unit): (&Graph, Unit), samples: u64) -> Aligned {
-        let phones = phone_tier(&found.spans, graph.symbols(), (self.bundle.timing(), samples));
+    fn told(&self, found: Found, (graph, unit): (&Graph, Unit), samples: &[f32]) -> Result<Aligned> {
+        let (timing, count) = (self.bundle.timing(), samples.len() as u64);
+        let mut phones = phone_tier(&found.spans, graph.symbols(), (timing, count));
+        found.boundaries.refine(&mut phones, (samples, timing), self.filler)?;
         let words = (unit == Unit::Word).then(|| word_tier(&said(&found.spans, &phones, graph), graph));
         let Found { fits, verdict, retries, .. } = found;
-        Aligned { phones, words, fits, verdict, retries, samples }
+        Ok(Aligned { phones, words, fits, verdict, retries, samples: count })
     }
 }
 

@@ -3,6 +3,7 @@
 //! What one search found comes in with a way to search again; what is believed in the end goes out.
 
 use super::fit::Fit;
+use super::refine::Boundaries;
 use super::verdict::Verdict;
 use crate::Result;
 use crate::dp::{BeamRetry, SegmentSpan};
@@ -20,6 +21,7 @@ const SETTLED: f32 = 200.0;
 pub(super) struct Found {
     pub(super) spans: Vec<SegmentSpan>,
     pub(super) fits: Vec<Fit>,
+    pub(super) boundaries: Boundaries,
     pub(super) verdict: Verdict,
     pub(super) retries: Vec<BeamRetry>,
     /// The beam that found it.
@@ -62,7 +64,7 @@ mod tests {
         let reason = Reason::Stretched { most_seconds: 1.0 };
         let doubt = Doubt { start_seconds: 0.0, end_seconds: 1.0, what: "a".into(), reason };
         let verdict = if end % 2 == 1 { Verdict::Doubtful(doubt) } else { Verdict::Widened { beam } };
-        Found { spans, fits: vec![], verdict, retries: vec![], beam }
+        Found { spans, fits: vec![], boundaries: Boundaries::default(), verdict, retries: vec![], beam }
     }
 
     /// The beams that are tried after `beam`, which found the path of `ends[0]`, and the end that is believed.

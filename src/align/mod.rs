@@ -2,7 +2,8 @@
 //!
 //! A recording and what is said in it come in; phones and words with times go out, with a [`Verdict`]. The search chooses
 //! pronunciations and the pauses between words. [`fit`] then holds each phone against the free phone loop, and [`verdict`] says
-//! from these numbers alone whether transcript and recording agree.
+//! from these numbers alone whether transcript and recording agree. At last boundaries are moved from the grid of search frames to one of
+//! 5 ms.
 //!
 //! ```
 //! # #[cfg(feature = "neural")]
@@ -34,6 +35,8 @@ mod filler;
 pub mod fit;
 #[cfg(feature = "neural")]
 mod mend;
+#[cfg(feature = "neural")]
+mod refine;
 #[cfg(feature = "neural")]
 mod say;
 pub mod summary;

@@ -255,7 +255,7 @@ impl FeatureConfig {
         }
     }
 
-    pub(super) fn shift_samples(&self) -> usize {
+    pub(crate) fn shift_samples(&self) -> usize {
         samples(self.shift_ms, self.sample_rate_hz)
     }
 
