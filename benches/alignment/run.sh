@@ -12,7 +12,7 @@ folder=${1:?name a folder for audio and alignments}
 lexicon=$SENONE_DATA/lexicon-en/cmudict.dict
 [ -x "$SENONE" ] || { echo "$SENONE: no such program, build senone first or name it with SENONE" >&2; exit 1; }
 mkdir -p "$folder"
-viter='' train=(--train "$SENONE_DATA/an4/train.tsv")
+viter='' train=(--train "$SENONE_DATA/an4/train.tsv" "$lexicon")
 [ ! -x "$(dirname "$(command -v "$PYTHON")")/viter" ] || viter=$folder/an4.viter
 
 # align NAME MANIFEST DICTIONARY TIER: by all; utterances that senone does not align are counted by compare.py.

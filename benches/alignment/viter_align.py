@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Forced alignment by viter of a manifest with words, as CTM of phones or words, with the processor time that it takes.
 
-    peers/bin/python benches/alignment/viter_align.py MANIFEST DICTIONARY OUT.ctm --model an4.viter [--train an4/train.tsv] [--tier words]
+    peers/bin/python benches/alignment/viter_align.py MANIFEST DICTIONARY OUT.ctm --model an4.viter [--tier words]
+        [--train an4/train.tsv cmudict.dict]
 
-With --train the model is trained first, from the words of that manifest; stress is dropped. The time is that of a whole run of `viter
+With --train the model is trained first, from the words of that manifest with that dictionary; stress is dropped. The time is that of a whole run of `viter
 align` on the processor, without making its folder of audio and text.
 """
 
@@ -48,7 +49,10 @@ def plain(dictionary, target):
 def viter(*words):
     """Runs it; the processor time that it took, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran = subprocess.run([VITER, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf8", check=False)
+    try:
+        ran = subprocess.run([VITER, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf8", check=False)
+    except OSError as error:
+        raise SystemExit(f"{VITER}: {error.strerror}, install viter beside this Python") from error
     if ran.returncode != 0:
         raise SystemExit(f"viter {words[0]}: exit status {ran.returncode}: {ran.stdout.strip()}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -72,15 +76,17 @@ def main():
     arguments.add_argument("dictionary")
     arguments.add_argument("ctm")
     arguments.add_argument("--model", required=True)
-    arguments.add_argument("--train", metavar="MANIFEST")
+    arguments.add_argument("--train", nargs=2, metavar=("MANIFEST", "DICTIONARY"))
     arguments.add_argument("--tier", default="phones", choices=["phones", "words"])
     arguments = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         dictionary, grids = (os.path.join(folder, name) for name in ("words.dict", "grids"))
         plain(arguments.dictionary, dictionary)
         if arguments.train:
-            audio, heard = folder_of(arguments.train, os.path.join(folder, "train"))
-            spent = viter("train", audio, "--dict", dictionary, "-o", arguments.model, "--cpu")
+            manifest, known = arguments.train[0], os.path.join(folder, "known.dict")
+            plain(arguments.train[1], known)
+            audio, heard = folder_of(manifest, os.path.join(folder, "train"))
+            spent = viter("train", audio, "--dict", known, "-o", arguments.model, "--cpu")
             print(f"viter train: {heard:.0f} s of audio, {spent:.0f} s of processor time")
         audio, heard = folder_of(arguments.manifest, os.path.join(folder, "align"))
         spent = viter("align", audio, arguments.model, "--dict", dictionary, "-o", grids, "--cpu")
