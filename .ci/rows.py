@@ -19,7 +19,7 @@ ROWS = [
     {"features", "emission", "formats", "metrics", "syllables"},
     {"dp"},
     {"network", "search"},
-    {"data", "bundle"},
+    {"data", "bundle", "g2p"},
     {"decode"},
     {"align"},
     {"learn"},

@@ -76,6 +76,7 @@ pub mod bundle;
 pub mod decode;
 
 pub mod formats;
+pub mod g2p;
 pub mod metrics;
 pub mod phones;
 pub mod syllables;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use super::transcriber::Transcriber;
 use crate::audio::Clip;
 use crate::data::manifest::Utterance;
+use crate::g2p::Spelling;
 use crate::graph::lexicon::Lexicon;
 use crate::spelling::lower;
 use crate::{Error, Result};
@@ -56,6 +57,8 @@ pub struct Transcript {
     pub readings: Vec<Reading>,
     /// Tokens that lost punctuation around them, or are nothing else.
     pub punctuated: usize,
+    /// Items, from 0 on, that the lexicon lacks and that are pronounced by their letters.
+    pub spelled: Vec<usize>,
 }
 
 /// Why an utterance of which nothing is said cannot be aligned.
@@ -72,6 +75,14 @@ impl Transcript {
     /// # Errors
     /// [`Error::Transcript`] when it says nothing, has no transcript at all, or no word that the lexicon knows.
     pub fn of(utterance: &Utterance, lexicon: Option<&Lexicon>) -> Result<Self> {
+        Self::spelled(utterance, lexicon, None)
+    }
+
+    /// As [`Transcript::of`]; words that the lexicon lacks are said as `spelling` has it, as far as it knows their letters.
+    ///
+    /// # Errors
+    /// As [`Transcript::of`].
+    pub fn spelled(utterance: &Utterance, lexicon: Option<&Lexicon>, spelling: Option<&dyn Spelling>) -> Result<Self> {
         // What is listed nowhere but with its audio has no transcript; elsewhere it may be empty.
         if utterance.place.path == utterance.audio.path && utterance.words.is_none() && utterance.phones.is_none() {
             return Err(Error::Transcript { reason: MISSING.into() });
@@ -91,12 +102,13 @@ impl Transcript {
                 lines: vec![],
             })
             .collect();
-        let mut transcript = Self { unit, items, lexicon: None, readings: vec![], punctuated: 0 };
+        let mut transcript = Self { unit, items, lexicon: None, readings: vec![], punctuated: 0, spelled: vec![] };
         if let Some(lexicon) = lexicon.filter(|lexicon| unit == Unit::Word && !lexicon.is_pinyin()) {
             transcript.read(text, lexicon);
             transcript.lexicon = Some(lexicon.path().to_owned());
             transcript.items.iter_mut().for_each(|item| item.lines = lines(item, lexicon));
         }
+        spelling.iter().for_each(|spelling| transcript.spell(*spelling));
         match transcript.items.iter().all(|item| item.pronunciations.is_empty()) {
             true => Err(transcript.all_unknown()),
             false => Ok(transcript),
@@ -110,6 +122,27 @@ impl Transcript {
     pub fn of_text(text: &str, lexicon: Option<&Lexicon>) -> Result<Self> {
         let utterance = Utterance { words: Some(text.into()), ..Utterance::bare("text", Clip::whole("text")) };
         Self::of(&utterance, lexicon)
+    }
+
+    /// Gives the items without pronunciation those that `spelling` knows.
+    fn spell(&mut self, spelling: &dyn Spelling) {
+        for (index, item) in self.items.iter_mut().enumerate().filter(|(_, item)| item.pronunciations.is_empty()) {
+            if let Ok(ways) = spelling.spell(&item.text) {
+                item.pronunciations = ways.into_iter().map(|way| way.phones).collect();
+                self.spelled.push(index);
+            }
+        }
+    }
+
+    /// `'a' (word 1) as EY, 'b' (word 4) as B IY` of the words that are pronounced by their letters, the first way of each.
+    pub fn spelled_words(&self) -> String {
+        let named = self.spelled.iter().take(NAMED).map(|&index| {
+            let Item { text, pronunciations, .. } = &self.items[index];
+            format!("'{text}' (word {}) as {}", index + 1, pronunciations[0].join(" "))
+        });
+        let more = self.spelled.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        named.collect::<Vec<_>>().join(", ") + &more
     }
 
     /// Notes what the lexicon makes of the tokens of `text`.
@@ -174,6 +207,7 @@ fn unskipped(error: Error, utterance: &Utterance, lexicon: Option<&Lexicon>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::g2p::Pronounced;
 
     fn lexicon() -> Lexicon {
         Lexicon::parse("d".as_ref(), "hello HH AH0 L OW1\nit's IH T S\nco K OW\nop AA P\nread R EH D\nread R IY D\n")
@@ -194,6 +228,36 @@ mod tests {
         assert_eq!(made.lexicon.as_deref(), Some("d".as_ref()));
         let many = of("hello a b c d e f g").unwrap().unknown_words();
         assert!(many.ends_with("'e' (word 6), and 2 more"), "{many}");
+    }
+
+    #[test]
+    fn unknown_words_are_said_as_they_are_spelled() {
+        struct Reversed;
+        impl Spelling for Reversed {
+            fn spell(&self, word: &str) -> Result<Vec<Pronounced>> {
+                let phones = word.chars().rev().map(String::from).collect();
+                let probability = 1.0;
+                if word == "foo" {
+                    Err(Error::Other("no".into()))
+                } else {
+                    Ok(vec![Pronounced { phones, probability }])
+                }
+            }
+        }
+        let said = |text: &str| {
+            let utterance = Utterance { words: Some(text.into()), ..Utterance::bare("text", Clip::whole("text")) };
+            Transcript::spelled(&utterance, Some(&lexicon()), Some(&Reversed))
+        };
+        let made = said("read xy hello foo zy").unwrap();
+        assert_eq!(
+            (made.items[1].pronunciations.concat(), made.items[1].lines.len()),
+            (vec!["y".into(), "x".into()], 0)
+        );
+        assert_eq!(made.unknown().collect::<Vec<_>>(), [(4, "foo")]);
+        assert_eq!((made.spelled.as_slice(), made.items[0].pronunciations.len()), (&[1, 4][..], 2));
+        assert_eq!(made.spelled_words(), "'xy' (word 2) as y x, 'zy' (word 5) as y z");
+        assert_eq!(said("xyzzy").unwrap().spelled, [0]);
+        assert!(said("foo").is_err());
     }
 
     #[test]

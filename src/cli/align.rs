@@ -12,6 +12,7 @@ use senone::audio::{Audio, Channel, Clip, read_clips};
 use senone::bundle;
 use senone::data::manifest::Utterance;
 use senone::formats::atomic;
+use senone::g2p::{G2p, Spelling};
 use senone::graph::lexicon::Lexicon;
 use senone::{Error, Result};
 
@@ -44,6 +45,9 @@ pub struct AlignArgs {
     /// skipped: their utterances fail
     #[arg(long, value_enum, default_value_t = UnknownName::Skip)]
     unknown: UnknownName,
+    /// A model of `senone g2p train`, for --unknown spell
+    #[arg(long, value_name = "MODEL", required_if_eq("unknown", "spell"))]
+    g2p: Option<PathBuf>,
     /// Pruning width of the first search, natural log; made wider up to exact search where that loses the path. A doubtful result is
     /// searched with wider ones, to 1000 and in recordings to 10 minutes exactly, until one of 200 or more finds the same again
     #[arg(long, value_name = "X", default_value_t = AlignOptions::default().beam)]
@@ -66,6 +70,8 @@ pub struct AlignArgs {
 enum UnknownName {
     /// The model's filler takes their place: any speech
     Skip,
+    /// They are pronounced by their letters, as --g2p has learnt; what it cannot say is skipped
+    Spell,
     /// Their utterances fail
     Error,
 }
@@ -80,13 +86,15 @@ pub fn run(mut args: AlignArgs) -> Result<Outcome> {
     let spoken = spoken(&args)?;
     check(&args, &spoken)?;
     let lexicon = args.lexicon.as_deref().map(Lexicon::read).transpose()?;
-    let unknown = if args.unknown == UnknownName::Skip { Unknown::Skip } else { Unknown::Refuse };
+    let unknown = if args.unknown == UnknownName::Error { Unknown::Refuse } else { Unknown::Skip };
+    let g2p = args.g2p.as_deref().map(G2p::read).transpose()?;
     let options = AlignOptions { beam: args.beam, unknown, ..AlignOptions::default() };
     let aligner = Aligner::new(Arc::new(bundle::open_or_builtin(args.model.as_ref())?), options)?;
     args.output.syllables.check(aligner.bundle().graph.symbols())?;
     let heading = if spoken.len() > 1 { Heading::Name } else { Heading::None };
     let mut sink = Sink::new((&args.output, aligner.bundle().graph.symbols()), heading)?;
-    let work = Work { args: &args, aligner: &aligner, lexicon: lexicon.as_ref() };
+    let spelling = g2p.as_ref().map(|g2p| g2p as &(dyn Spelling + Sync));
+    let work = Work { args: &args, aligner: &aligner, lexicon: lexicon.as_ref(), spelling };
     let mut tables = Tables::default();
     let all = work.align_all(&spoken, (&mut sink, &mut tables));
     tables.write(&args)?;
@@ -121,6 +129,12 @@ fn spoken(args: &AlignArgs) -> Result<Vec<Spoken>> {
 }
 
 fn check(args: &AlignArgs, spoken: &[Spoken]) -> Result<()> {
+    if args.g2p.is_some() && args.unknown != UnknownName::Spell {
+        return Err(Error::Other("--g2p is for words that the lexicon lacks: add --unknown spell".into()));
+    }
+    if args.g2p.is_some() && args.lexicon.is_none() {
+        return Err(Error::Other("--unknown spell: without --lexicon every token is a phone: name a lexicon".into()));
+    }
     let inputs = || spoken.iter().map(|one| &one.input);
     if args.text.is_none() && inputs().any(Input::is_stdin) {
         return Err(Error::Other("standard input (-) has no text beside it: say it with --text".into()));
@@ -135,7 +149,7 @@ fn check(args: &AlignArgs, spoken: &[Spoken]) -> Result<()> {
 /// The tables replace nothing that is read, nor one another.
 fn check_tables(args: &AlignArgs, spoken: &[Spoken]) -> Result<()> {
     let recordings = || spoken.iter().map(|one| one.input.path().to_owned());
-    let read = || args.inputs.iter().chain(&args.lexicon).cloned().chain(recordings());
+    let read = || args.inputs.iter().chain(&args.lexicon).chain(&args.g2p).cloned().chain(recordings());
     let tables = [("--summary", &args.summary), ("--gop", &args.gop)];
     for (option, path) in tables {
         path.iter().try_for_each(|path| inputs::check_table(path, option, read()))?;
@@ -153,6 +167,7 @@ struct Work<'a> {
     args: &'a AlignArgs,
     aligner: &'a Aligner,
     lexicon: Option<&'a Lexicon>,
+    spelling: Option<&'a (dyn Spelling + Sync)>,
 }
 
 /// What became of a recording: to be printed, and for the tables.
@@ -223,13 +238,14 @@ impl Work<'_> {
             false => audio?,
         };
         let utterance = one.said.as_ref().map_err(|error| Error::Other(error.to_string()))?;
-        let transcript = Transcript::of(utterance, self.lexicon)?;
+        let transcript =
+            Transcript::spelled(utterance, self.lexicon, self.spelling.map(|spelling| spelling as &dyn Spelling))?;
         if (self.args.output.tier, transcript.unit) == (Some(TierName::Words), Unit::Phone) {
             return Err(Error::Other(
                 "--tier words: the transcript has no words but phones alone; leave it out".into(),
             ));
         }
-        row.words = Some((transcript.items.len(), transcript.unknown().count()));
+        row.words = Some((transcript.items.len(), transcript.unknown().count() + transcript.spelled.len()));
         row.seconds = Some(audio.samples.len() as f64 / f64::from(audio.sample_rate));
         let aligned = self.aligner.align(&audio.samples, &transcript)?;
         let mut notices: Notices = audio.notices.iter().map(Said::of_notice).collect();
@@ -262,6 +278,10 @@ fn read_otherwise(transcript: &Transcript) -> Notices {
     if transcript.unknown().next().is_some() {
         let named = transcript.unknown_words();
         notices.push((format!("not in the lexicon, a filler stands for them: {named}"), Said::Always));
+    }
+    if !transcript.spelled.is_empty() {
+        notices
+            .push((format!("not in the lexicon, said by their letters: {}", transcript.spelled_words()), Said::Always));
     }
     if transcript.punctuated > 0 {
         notices.push(("punctuation of the transcript is left out".to_owned(), Said::Once));

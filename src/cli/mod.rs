@@ -4,6 +4,7 @@
 mod align;
 mod augment;
 mod decode;
+mod g2p;
 mod graph;
 #[cfg(feature = "neural")]
 mod info;
@@ -66,6 +67,9 @@ enum Command {
     /// N-grams of phones or words: estimate, mix, prune, score
     #[command(subcommand)]
     Ngram(ngram::NgramCommand),
+    /// Pronunciations of words that no lexicon has: learn from a lexicon, apply
+    #[command(subcommand)]
+    G2p(g2p::G2pCommand),
     /// Write changed copies of recordings: in noise, by telephone, faster, louder
     Augment(augment::AugmentArgs),
     /// Graph files: check, draw, try out, measure; from and to OpenFst, from Kaldi
@@ -127,6 +131,7 @@ fn run(command: Command) -> Result<Outcome> {
         #[cfg(feature = "neural")]
         Command::Info(args) => info::run(&args),
         Command::Ngram(command) => ngram::run(&command),
+        Command::G2p(command) => g2p::run(&command),
         Command::Augment(args) => augment::run(&args),
         Command::Graph(command) => graph::run(&command),
     }
