@@ -43,7 +43,10 @@ pub(super) fn align(entries: &[Entry]) -> Result<Aligned> {
             "no word has pronunciations of at most two phones a letter: nothing can be learnt".into(),
         ));
     }
-    let mut scores = vec![-(graphones.len() as f64).ln(); graphones.len()];
+    // At first a graphone of two letters or phones is as probable as two of one: else large ones would win.
+    let size = |graphone: &Graphone| graphone.letters.len().max(graphone.phones.len()) as f64;
+    let mut scores: Vec<f64> =
+        graphones.iter().map(|graphone| -size(graphone) * (graphones.len() as f64).ln()).collect();
     let mut before = f64::NEG_INFINITY;
     for _ in 0..ROUNDS {
         let (counts, total) = expected(&lattices, &scores);
@@ -276,8 +279,24 @@ mod tests {
 
     #[test]
     fn what_always_stands_together_is_found() {
-        let lines =
-            ["this DH IH S", "that DH AE T", "thin TH IH N", "sit S IH T", "hat HH AE T", "tin T IH N", "has HH AE S"];
+        let lines = [
+            "this DH IH S",
+            "that DH AE T",
+            "thin TH IH N",
+            "sit S IH T",
+            "hat HH AE T",
+            "tin T IH N",
+            "has HH AE S",
+            "is IH S",
+            "it IH T",
+            "in IH N",
+            "at AE T",
+            "an AE N",
+            "i IH",
+            "a AE",
+            "his HH IH S",
+            "hit HH IH T",
+        ];
         let aligned = align(&lines.map(entry)).unwrap();
         let names = |sequence: &[SymbolId]| {
             sequence.iter().map(|id| aligned.graphones[id.index()].to_string()).collect::<Vec<_>>().join(" ")
