@@ -16,6 +16,7 @@ mod corpora;
 mod everything_goes;
 mod features;
 mod formats;
+mod g2p;
 mod graph_docs;
 mod graph_files;
 mod graph_oracle;
