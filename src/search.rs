@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alignment::{Alignment, Segment, Slot, Tier};
 use crate::dp::{
-    BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, StreamOptions, best_symbols, search_streaming,
+    BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, StreamOptions, best_symbols, search_streaming, widened,
 };
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
 use crate::graph::grammar::{Said, SlotValue};
@@ -240,7 +240,7 @@ impl Searcher {
         let mut phones = phone_tier(&spans, self.symbols(), (timing, samples));
         let said = said(&spans, &phones, self.graph());
         let mut words = (!self.graph().words().is_empty()).then(|| word_tier(&said, self.graph()));
-        self.rate((&mut phones, words.as_mut()), (&spans, posteriors), &retries)?;
+        self.rate((&mut phones, words.as_mut()), (&spans, posteriors), widened(self.beam(), &retries))?;
         let slots = self.graph().grammar().map_or(vec![], |grammar| grammar.slots(&said));
         let slots = slots.into_iter().map(slot).collect();
         Ok(Decoded { phones, words, slots, samples, retries })

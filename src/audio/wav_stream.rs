@@ -133,24 +133,32 @@ impl WavStream {
 
     /// Goes to the next data chunk, if there is one.
     fn next_data(&mut self) -> io::Result<bool> {
-        let mut header = vec![];
-        if self.is_raw || !fill(&mut self.input, &mut header, 8)? {
-            return Ok(false);
-        }
-        // Chunks begin at even places; the pad byte of an odd one may be missing.
-        if self.promised % 2 == 1 && !wav::is_known(&header) {
-            header.remove(0);
-            if !fill(&mut self.input, &mut header, 8)? {
+        loop {
+            let mut header = vec![];
+            if self.is_raw || !fill(&mut self.input, &mut header, 8)? {
                 return Ok(false);
             }
+            // Chunks begin at even places; the pad byte of an odd one may be missing.
+            if self.promised % 2 == 1 && !wav::is_known(&header) {
+                header.remove(0);
+                if !fill(&mut self.input, &mut header, 8)? {
+                    return Ok(false);
+                }
+            }
+            if self.is_open && !wav::is_known(&header) {
+                // More came than the place holder could say.
+                self.found += header.len() as u64;
+                self.bytes.append(&mut header);
+                self.left = u64::MAX;
+                return Ok(true);
+            }
+            let size = u64::from(wav::u32_at(&header, 4));
+            if header.starts_with(b"data") {
+                self.begin_data(size);
+                return Ok(true);
+            }
+            io::copy(&mut self.input.by_ref().take(size + size % 2), &mut io::sink())?;
         }
-        let size = u64::from(wav::u32_at(&header, 4));
-        if header.starts_with(b"data") {
-            self.begin_data(size);
-            return Ok(true);
-        }
-        io::copy(&mut self.input.by_ref().take(size + size % 2), &mut io::sink())?;
-        self.next_data()
     }
 }
 

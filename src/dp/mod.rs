@@ -46,7 +46,7 @@ pub use semiring::{Frames, LogSum, Max, Semiring};
 pub use stream::{Patience, StreamOptions, StreamSearch, search_streaming};
 pub use trellis::{Trellis, backward, forward};
 pub use viterbi::{Path, labelled_path, path_score, viterbi};
-pub use widen::{BeamRetry, Blocks, search_blocks, search_widening, widened};
+pub use widen::{BeamRetry, Blocks, search_blocks, search_widening, widened, with_wider};
 
 #[cfg(test)]
 mod oracle;

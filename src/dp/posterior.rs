@@ -27,7 +27,7 @@ pub struct PosteriorOptions {
     pub scale: f32,
     /// Search frames that are summed at once.
     pub window: usize,
-    /// Search frames after these that have their say before sums are final.
+    /// Search frames after these that have their say before sums are final; 1 at least.
     pub overlap: usize,
 }
 
@@ -57,6 +57,7 @@ impl ForwardBackward {
     /// Sums over `plan` that have seen no frame.
     pub fn new(plan: &Arc<Plan>, options: PosteriorOptions) -> Self {
         let search = Search::new(plan.clone(), options.search);
+        let options = PosteriorOptions { overlap: options.overlap.max(1), ..options };
         let keep = keep_within(plan, options.window.saturating_add(options.overlap));
         Self { search, options, columns: vec![], carried: vec![], places: Places::new(plan), plan: plan.clone(), keep }
     }

@@ -126,8 +126,11 @@ impl StreamSearch {
 
     fn commit(&mut self) -> Vec<SegmentSpan> {
         if !self.waits() {
-            let Patience { frames, margin } = self.options.patience;
-            self.search.settle(frames, margin * self.options.beam.beam);
+            // What a wider search has just won back may look as if it were far behind.
+            if self.widened.0 == 0 {
+                let Patience { frames, margin } = self.options.patience;
+                self.search.settle(frames, margin * self.options.beam.beam);
+            }
             self.search.settle(self.options.delay_frames, 0.0);
         }
         let agreed = self.search.commit();

@@ -103,6 +103,20 @@ pub fn widened(options: BeamOptions, retries: &[BeamRetry]) -> BeamOptions {
     retries.iter().map(|retry| retry.next).fold(options, wider)
 }
 
+/// What `attempt` gives with the first beam from `options` on that loses not every path.
+///
+/// # Errors
+/// All others of `attempt`.
+pub fn with_wider<T>(mut options: BeamOptions, mut attempt: impl FnMut(BeamOptions) -> Result<T>) -> Result<T> {
+    for retries in 0.. {
+        match attempt(options) {
+            Err(Error::BeamTooNarrow { .. }) if options != BeamOptions::EXACT => options = wider(options, retries),
+            result => return result,
+        }
+    }
+    unreachable!("the last beam is an exact search")
+}
+
 /// What is tried after `options`, the last of so many `retries`.
 pub(super) fn wider(options: BeamOptions, retries: usize) -> BeamOptions {
     if retries >= DOUBLINGS {

@@ -6,7 +6,7 @@ use super::Searcher;
 use crate::Result;
 use crate::alignment::Tier;
 use crate::dp::{
-    BeamRetry, ForwardBackward, FramePosteriors, PosteriorOptions, SegmentSpan, symbol_posterior, widened,
+    BeamOptions, ForwardBackward, FramePosteriors, PosteriorOptions, SegmentSpan, symbol_posterior, with_wider,
     word_posterior,
 };
 use crate::emission::{LogPosteriors, hybrid};
@@ -82,28 +82,22 @@ struct Rating {
 
 impl Searcher {
     /// Rates the segments of `phones`, which are those of `spans`, and of `words`, where that is wanted; they were found in `posteriors`
-    /// after `retries`.
+    /// with `beam`.
     pub(super) fn rate(
         &self,
         tiers: (&mut Tier, Option<&mut Tier>),
         (spans, posteriors): (&[SegmentSpan], &LogPosteriors),
-        retries: &[BeamRetry],
+        beam: BeamOptions,
     ) -> Result<()> {
-        if let Some(confidence) = self.options.confidence {
-            self.rating(posteriors, retries, confidence)?.rate(tiers, spans, self.graph());
-        }
+        let Some(confidence) = self.options.confidence else { return Ok(()) };
+        let rating = with_wider(beam, |beam| self.rating(posteriors, beam, confidence))?;
+        rating.rate(tiers, spans, self.graph());
         Ok(())
     }
 
-    /// Forward and backward over `posteriors`, of which a search was found with the beam that held after `retries`.
-    fn rating(
-        &self,
-        posteriors: &LogPosteriors,
-        retries: &[BeamRetry],
-        settings: ConfidenceSettings,
-    ) -> Result<Rating> {
+    /// Forward and backward over `posteriors` within `search`.
+    fn rating(&self, posteriors: &LogPosteriors, search: BeamOptions, settings: ConfidenceSettings) -> Result<Rating> {
         let (window, overlap) = WINDOW;
-        let search = widened(self.beam(), retries);
         let options = PosteriorOptions { search, beam: BEAM, scale: settings.scale, window, overlap };
         let mut sums = ForwardBackward::new(&self.plan, options);
         let (mut frames, rows) = (vec![], posteriors.0.rows());

@@ -3,7 +3,7 @@
 use super::Searcher;
 use crate::Result;
 use crate::alignment::Guess;
-use crate::dp::{BeamRetry, Hypothesis, Lattice, LatticeArc, Recording, nbest, widened};
+use crate::dp::{BeamRetry, Hypothesis, Lattice, LatticeArc, Recording, nbest, widened, with_wider};
 use crate::emission::{LogPosteriors, hybrid};
 use crate::formats::lattice::{LabelledLattice, Link};
 use crate::symbols::{SymbolId, WordId};
@@ -21,7 +21,7 @@ pub enum GuessUnit {
 /// The beam of the first lattice that is looked for sequences, natural log.
 const FIRST_BEAM: f32 = 4.0;
 
-/// After a beam that is wider comes the one that leaves out nothing.
+/// A beam that is wider is the last: what is so much worse than the best is no guess.
 const MOST_BEAM: f32 = 1000.0;
 
 impl Searcher {
@@ -32,7 +32,7 @@ impl Searcher {
     /// As [`Searcher::search`]; [`Error::Other`](crate::Error::Other) where nothing else than an exact search of a large graph finds a path.
     pub fn recording(&self, posteriors: &LogPosteriors, retries: &[BeamRetry]) -> Result<Recording> {
         let emissions = hybrid(posteriors, &self.priors, self.options.settings.hybrid())?;
-        Recording::new(&self.plan, &emissions, widened(self.beam(), retries))
+        with_wider(widened(self.beam(), retries), |beam| Recording::new(&self.plan, &emissions, beam))
     }
 
     /// What the sequences of this graph are of, unless phones are asked for.
@@ -43,17 +43,16 @@ impl Searcher {
     /// The `count` best distinct sequences, best first; fewer, where the search has followed no more.
     ///
     /// A lattice of a beam has all sequences within that beam, and some that are not: it is made wider until there are enough of
-    /// the former, or as wide as the search was.
+    /// the former, or very wide.
     pub fn best_sequences(&self, recording: &Recording, (count, unit): (usize, GuessUnit)) -> Vec<Guess> {
-        let widest = self.beam().beam;
         let mut beam = FIRST_BEAM;
         loop {
             let found = self.sequences(&recording.lattice(beam), (count, unit));
             let least = found.first().map_or(0.0, |best| best.score) - f64::from(beam);
-            if found.iter().filter(|guess| guess.score >= least).count() >= count || beam >= widest {
+            if found.iter().filter(|guess| guess.score >= least).count() >= count || beam > MOST_BEAM {
                 return found;
             }
-            beam = if beam > MOST_BEAM { f32::INFINITY } else { 2.0 * beam };
+            beam *= 2.0;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Decoded, Sayer, Searcher, phone, phone_tier, slot, word, word_tier};
 use crate::alignment::{Segment, Tier};
-use crate::dp::{SegmentSpan, StreamOptions, StreamSearch, best_symbols};
+use crate::dp::{BeamOptions, SegmentSpan, StreamOptions, StreamSearch, best_symbols, widened};
 use crate::emission::{Emissions, LogPosteriors, hybrid};
 use crate::graph::grammar::Said;
 use crate::matrix::Matrix;
@@ -28,6 +28,8 @@ pub struct Decoding<'a> {
     said: Vec<Said>,
     /// What ratings are made of at the end, where they are wanted.
     kept: Option<Kept>,
+    /// What was followed at first.
+    beam: BeamOptions,
 }
 
 /// The posteriors of all frames, and all segments.
@@ -49,13 +51,14 @@ enum Paths {
 impl<'a> Decoding<'a> {
     /// Without `options`, frames go by themselves.
     pub(super) fn new(searcher: &'a Searcher, timing: FrameTiming, options: Option<StreamOptions>) -> Self {
+        let beam = options.map_or(BeamOptions::EXACT, |options| options.beam);
         let paths = match options {
             Some(options) => Paths::Graph(Box::new(StreamSearch::new(searcher.plan.clone(), options))),
             None => Paths::Frames { frames: 0, open: None },
         };
         let kept = || Kept { posteriors: Matrix::with_cols(searcher.graph().pdfs()), spans: vec![] };
         let kept = searcher.options.confidence.map(|_| kept());
-        Self { searcher, timing, paths, phones: vec![], sayer: Sayer::default(), said: vec![], kept }
+        Self { searcher, timing, paths, phones: vec![], sayer: Sayer::default(), said: vec![], kept, beam }
     }
 
     /// Takes the next rows of posteriors and gives what they make certain.
@@ -92,7 +95,8 @@ impl<'a> Decoding<'a> {
         let mut phones = Tier { segments: self.phones, ..rest };
         let mut words = (!graph.words().is_empty()).then(|| word_tier(&self.said, graph));
         if let Some(Kept { posteriors, spans }) = self.kept {
-            self.searcher.rate((&mut phones, words.as_mut()), (&spans, &LogPosteriors(posteriors)), &retries)?;
+            let beam = widened(self.beam, &retries);
+            self.searcher.rate((&mut phones, words.as_mut()), (&spans, &LogPosteriors(posteriors)), beam)?;
         }
         let slots = graph.grammar().map_or(vec![], |grammar| grammar.slots(&self.said));
         Ok(Decoded { phones, words, slots: slots.into_iter().map(slot).collect(), samples, retries })

@@ -169,3 +169,30 @@ fn phones_come_within_half_a_second_of_what_the_network_hears_ahead() {
     );
     assert!(median <= context + 8_000, "{median} {context}");
 }
+
+#[test]
+fn thousands_of_empty_chunks_are_gone_through() {
+    let dir = Dir::new();
+    let (mut bytes, _) = speech();
+    dir.write("plain.wav", &bytes);
+    bytes.extend(b"junk\0\0\0\0".repeat(200_000));
+    let plain = dir.senone("decode --format ctm plain.wav").ok().stdout.replace("plain", "chunks");
+    dir.write("chunks.wav", &bytes);
+    assert_eq!(dir.senone("decode --format ctm chunks.wav").ok().stdout, plain);
+}
+
+#[test]
+fn a_beam_that_is_far_too_narrow_ends_legally_and_is_rated() {
+    let dir = Dir::new();
+    dir.write("speech.wav", &speech().0);
+    let extends = "format = 1\nextends = \"model\"\n[lexicon]\nfile = \"words.dict\"\n[grammar]\nrule = \"he was not an ill young man | man\"\n";
+    dir.write("words.dict", "he HH IY\nwas W AH Z\nnot N AA T\nan AE N\nill IH L\nyoung Y AH NG\nman M AE N\n");
+    dir.write("words.toml", extends);
+    let options = "decode --graph words.toml --beam 0.5 --max-active 1 --format ctm --tier words --confidence";
+    let file = dir.senone(&format!("{options} speech.wav")).ok();
+    let words: Vec<&str> = file.stdout.lines().map(|line| line.split(' ').nth(4).unwrap()).collect();
+    assert!(["he was not an ill young man", "man"].contains(&words.join(" ").as_str()), "{words:?}");
+    let piped = dir.senone(&format!("{options} -")).input(speech().0).ok();
+    assert_eq!(piped.stdout.replace("stdin", "speech"), file.stdout);
+    assert!(file.stderr.contains("the beam of 0.5 lost every path"), "{}", file.stderr);
+}

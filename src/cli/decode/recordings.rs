@@ -145,9 +145,16 @@ fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<T
         other => Error::Audio { path: input.path().to_owned(), reason: other.to_string() },
     };
     let mut notices = vec![];
+    let mut arrived = Arrived::default();
     let mut play = |take: &mut dyn FnMut(&[f32]) -> Result<()>| {
+        if !arrived.samples.is_empty() {
+            return arrived.samples.chunks(BLOCK_SAMPLES).try_for_each(take);
+        }
         let mut reader = args.recordings.reader(input, (rate, args.stream.raw))?;
         while let Some(samples) = reader.next_block()? {
+            if input.is_stdin() {
+                arrived.keep(&samples);
+            }
             take(&samples)?;
         }
         notices = reader.notices().iter().map(Said::of_notice).collect();
@@ -171,6 +178,28 @@ fn decode(recogniser: &Recogniser, args: &DecodeArgs, input: &Input) -> Result<T
         None => decoded.into_alignment(&input.utterance, rate),
     };
     Ok((alignment, notices))
+}
+
+/// Samples of standard input, which cannot be read again: those of a recording that is not too long.
+#[derive(Default)]
+struct Arrived {
+    samples: Vec<f32>,
+    is_too_long: bool,
+}
+
+/// Ten minutes at 16 kHz.
+const MOST_SAMPLES: usize = 9_600_000;
+/// Samples that are handed on at once.
+const BLOCK_SAMPLES: usize = 160_000;
+
+impl Arrived {
+    fn keep(&mut self, samples: &[f32]) {
+        self.is_too_long |= self.samples.len() + samples.len() > MOST_SAMPLES;
+        match self.is_too_long {
+            true => self.samples = vec![],
+            false => self.samples.extend_from_slice(samples),
+        }
+    }
 }
 
 /// Hands out a recording from its beginning, block by block.

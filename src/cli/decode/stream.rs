@@ -5,6 +5,7 @@ use senone::alignment::{Alignment, Segment, Tier};
 use senone::audio::Reader;
 use senone::decode::Recogniser;
 use senone::formats::{self, Format, text};
+use senone::graph::Graph;
 use senone::phones::PhoneMap;
 use senone::search::{Certain, Decoded, WORDS};
 use senone::{Error, Result};
@@ -36,7 +37,7 @@ pub fn run(args: &DecodeArgs, (recogniser, inputs): (&Recogniser, &[Input])) -> 
     };
     recogniser.check_streams()?;
     let graph = recogniser.graph();
-    check_output(&args.output, graph.words().is_empty())?;
+    check_output(&args.output, graph)?;
     let phones = args.output.phone_map(recogniser.bundle().graph.symbols())?;
     if let Some(dropped) = graph.symbols().names().iter().find(|name| phones.name(name).is_empty()) {
         let reason = format!("--stream: --phones drops {dropped}, whose time the phone before it would get: keep it");
@@ -61,14 +62,14 @@ pub fn run(args: &DecodeArgs, (recogniser, inputs): (&Recogniser, &[Input])) -> 
     }
 }
 
-fn check_output(output: &OutputArgs, no_words: bool) -> Result<()> {
+fn check_output(output: &OutputArgs, graph: &Graph) -> Result<()> {
     let format = Format::from(output.format);
     let wrong = |reason: String| Err(Error::Other(format!("--stream: {reason}")));
     match format {
         _ if output.syllables.change_phones() => wrong(
             "syllables and phones without tones are made of a whole recording: leave --units and --toneless out".into(),
         ),
-        Format::Text if output.tier == Some(TierName::Phones) && !no_words => wrong(
+        Format::Text if output.tier == Some(TierName::Phones) && !graph.words().is_empty() => wrong(
             "columns of text have the words beside their phones, which are certain later: add --format ctm".into(),
         ),
         Format::Text | Format::Ctm | Format::Lab | Format::Audacity => Ok(()),
