@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::alignment::{Alignment, Segment, Slot, Tier};
 use crate::dp::{
-    BeamOptions, BeamRetry, Plan, PlanOptions, SegmentSpan, StreamOptions, best_symbols, search_streaming, widened,
+    BeamOptions, BeamRetry, Patience, Plan, PlanOptions, SegmentSpan, StreamOptions, best_symbols, search_streaming,
+    widened,
 };
 use crate::emission::{HybridScales, LogPosteriors, Priors, hybrid};
 use crate::graph::grammar::{Said, SlotValue};
@@ -192,6 +193,10 @@ impl Searcher {
     /// How the graph is searched; not at all where frames go by themselves.
     fn stream_options(&self) -> Option<StreamOptions> {
         match self.options.method {
+            // What an n-gram has to say of a word comes when it is over: a path that is behind until then is not to be given up.
+            Method::Exact | Method::Beam if !self.graph().words().is_empty() => {
+                Some(StreamOptions { patience: Patience::ENDLESS, ..StreamOptions::new(self.beam()) })
+            }
             Method::Exact | Method::Beam => Some(StreamOptions::new(self.beam())),
             Method::Frames => None,
         }
