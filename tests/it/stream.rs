@@ -124,13 +124,13 @@ fn samples() -> Vec<f32> {
 
 #[test]
 fn blocks_of_any_sizes_give_the_same_phones_and_words() {
-    let samples = [samples(), samples()].concat();
+    let samples = samples();
     let mut random = Random::new(5);
     for graph in [None, Some("docs/graphs/digits.toml")] {
         let recogniser = recogniser(graph);
         let whole = recogniser.decode(&samples).unwrap();
         let mut early = 0;
-        for sizes in [&[7][..], &[160], &[100_000], &[1, 7, 160, 100_000]] {
+        for sizes in [&[7, 160][..], &[100_000], &[1, 7, 160, 4000]] {
             let mut decoder = recogniser.start().unwrap();
             let (mut rest, mut phones, mut words) = (&samples[..], vec![], vec![]);
             while !rest.is_empty() {
@@ -146,7 +146,7 @@ fn blocks_of_any_sizes_give_the_same_phones_and_words() {
             assert_eq!(decoder.finish().unwrap(), whole);
             early += if graph.is_some() { words.len() } else { phones.len() };
         }
-        assert!(early > 20, "{graph:?}: {early}");
+        assert!(early >= 6, "{graph:?}: {early}");
     }
 }
 
@@ -196,7 +196,7 @@ fn what_is_no_recording_is_told_in_a_sentence() {
     let headless = refused("decode --stream -", &[0, 1, 2, 3].repeat(100));
     assert!(headless.starts_with("-: an unknown format, expected WAV"), "{headless}");
     assert!(refused("decode --stream --raw 16000 -", b"").contains("no samples"));
-    assert!(refused("decode --stream --raw 16000 -", &[0; 20]).contains("too short"));
+    assert!(refused("decode --stream --raw 16000 -", &[0; 40]).contains("only 20 samples: at least 400"));
     let (bytes, data) = speech();
     assert!(refused("decode --stream -", &bytes[..data]).contains("no samples"));
     let without = dir.senone("decode --stream --raw -").misused();
@@ -311,7 +311,7 @@ fn phones_come_within_half_a_second_of_what_the_network_hears_ahead() {
     assert!(median <= context + 0.5, "{median} {context}");
 }
 
-/// The same for every fifth recording of the an4 test set.
+/// The same for every thirteenth recording of the an4 test set.
 #[test]
 fn commands_come_within_half_a_second_of_what_the_network_hears_ahead() {
     let Some(shared) = std::env::var_os("SENONE_SHARED").map(PathBuf::from) else {
@@ -320,7 +320,7 @@ fn commands_come_within_half_a_second_of_what_the_network_hears_ahead() {
     };
     let recogniser = recogniser(None);
     let all = utterances(&shared.join("data/an4/test.tsv"), usize::MAX);
-    let some = all.iter().step_by(5).flat_map(|(path, _)| {
+    let some = all.iter().step_by(13).flat_map(|(path, _)| {
         let samples = audio::read(path, &AudioOptions::default()).unwrap().samples;
         delays(&recogniser, &samples, 480)
     });
