@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Long recordings: whether time is linear, memory flat, and nothing drifts.
 
-    benches/long.py [WAV] [--minutes 6 60] [--senone target/release/senone] [--stream]
+    benches/long.py [WAV] [--minutes 6 60] [--senone target/release/senone] [--stream] [--packed flac]
 
 Makes recordings of so many minutes by repeating WAV (mono, 16 bits; the last second of each minute is silence with a click in its middle),
 decodes them on one thread, and prints the real-time factor, the peak memory, and from where to where the boundaries next to the
-clicks lie in their minutes: two equal times say that nothing drifts.
+clicks lie in their minutes: two equal times say that nothing drifts. With --packed, ffmpeg makes a compressed file of the recording.
 """
 
 import argparse
@@ -62,13 +62,18 @@ def main():
     arguments.add_argument("--minutes", type=int, nargs="+", default=[6, 60])
     arguments.add_argument("--senone", default="target/release/senone")
     arguments.add_argument("--stream", action="store_true")
+    arguments.add_argument("--packed", choices=["flac", "ogg", "mp3"])
     given = arguments.parse_args()
     one, rate = minute(given.wav)
     with tempfile.TemporaryDirectory() as folder:
         audio, ctm = os.path.join(folder, "long.wav"), os.path.join(folder, "long.ctm")
         for minutes in given.minutes:
             write(audio, one, rate, minutes)
-            command = [given.senone, "--threads", "1", "decode", "--format", "ctm", audio] + ["--stream"] * given.stream
+            if given.packed:
+                packed = os.path.join(folder, f"long.{given.packed}")
+                subprocess.run(["ffmpeg", "-v", "error", "-y", "-i", audio, packed], check=True)
+            recording = packed if given.packed else audio
+            command = [given.senone, "--threads", "1", "decode", "--format", "ctm", recording] + ["--stream"] * given.stream
             run = [sys.executable, "-c", SPENT, ctm, *command]
             status, wall, cpu, memory = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
             if status != "0":

@@ -223,6 +223,7 @@ impl Searcher {
     }
 
     /// [`Searcher::start`] without a beam.
+    #[cfg(feature = "neural")]
     pub(crate) fn start_exact(&self, timing: FrameTiming) -> Decoding<'_> {
         Decoding::new(self, timing, Some(StreamOptions::new(BeamOptions::EXACT)))
     }

@@ -1,5 +1,6 @@
 //! What an utterance is of a recording: all of it or a stretch, all channels or one.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
@@ -47,6 +48,31 @@ impl Stretch {
             )),
         }
     }
+
+    /// Where the stretch begins and ends, in samples of a recording of `rate_hz` that goes on for ever.
+    fn range(&self, rate_hz: u32) -> Range<usize> {
+        let sample = |seconds: f64| (seconds * f64::from(rate_hz)).round() as usize;
+        sample(self.start_seconds)..self.end_seconds.map_or(usize::MAX, sample)
+    }
+
+    /// The part of the stretch that lies within the samples that come after `before` others.
+    pub(super) fn part<'a>(&self, samples: &'a [f32], (before, rate_hz): (usize, u32)) -> &'a [f32] {
+        let Range { start, end } = self.range(rate_hz);
+        let [start, end] = [start, end].map(|at| at.saturating_sub(before).min(samples.len()));
+        &samples[start..end.max(start)]
+    }
+
+    /// Whether a recording of so many `samples` has the stretch; the error is a reason.
+    pub(super) fn check_within(&self, samples: usize, rate_hz: u32) -> std::result::Result<(), String> {
+        let seconds = samples as f64 / f64::from(rate_hz);
+        let end_seconds = self.end_seconds.unwrap_or(seconds);
+        let Range { start, end } = self.range(rate_hz);
+        if start < end.min(samples) && end_seconds <= seconds + OVERSHOOT_SECONDS {
+            return Ok(());
+        }
+        let from = self.start_seconds;
+        Err(format!("a stretch from {from} to {end_seconds} s, expected within the {seconds:.3} s that are there"))
+    }
 }
 
 impl Clip {
@@ -86,18 +112,10 @@ impl Clip {
     /// [`Error::Audio`] when the stretch begins after the recording's end, or ends more than half a second after it.
     pub fn cut<'a>(&self, recording: &'a Audio) -> Result<&'a [f32]> {
         let Some(stretch) = self.stretch else { return Ok(&recording.samples) };
-        let rate = f64::from(recording.sample_rate);
-        let seconds = recording.samples.len() as f64 / rate;
-        let end_seconds = stretch.end_seconds.unwrap_or(seconds);
-        let samples = |seconds: f64| ((seconds * rate).round() as usize).min(recording.samples.len());
-        let (start, end) = (samples(stretch.start_seconds), samples(end_seconds));
-        if start >= end || end_seconds > seconds + OVERSHOOT_SECONDS {
-            let from = stretch.start_seconds;
-            let reason =
-                format!("a stretch from {from} to {end_seconds} s, expected within the {seconds:.3} s that are there");
-            return Err(Error::Audio { path: self.path.clone(), reason });
-        }
-        Ok(&recording.samples[start..end])
+        let Audio { samples, sample_rate, .. } = recording;
+        let refuse = |reason| Error::Audio { path: self.path.clone(), reason };
+        stretch.check_within(samples.len(), *sample_rate).map_err(refuse)?;
+        Ok(stretch.part(samples, (0, *sample_rate)))
     }
 }
 
@@ -152,6 +170,31 @@ mod tests {
         let reason = |start| format!("a.wav: a stretch from {start} to");
         for (start, end) in [(1.0, Some(2.6)), (2.0, None), (2.0, Some(2.3)), (1.0, Some(1.04))] {
             assert!(cut(start, end).unwrap_err().starts_with(&reason(start)), "{start} {end:?}");
+        }
+    }
+
+    /// A stretch that is read block by block is the one that is cut out, and so is what is said where it is not there.
+    #[test]
+    fn stretches_are_cut_out_of_blocks_as_of_the_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.wav");
+        let samples: Vec<f32> = (0..200_000).map(|at| (at as f32 * 0.01).sin()).collect();
+        std::fs::write(&path, crate::audio::wav_bytes(&samples, 11_025).unwrap()).unwrap();
+        for (start_seconds, end_seconds) in
+            [(0.0, Some(0.5)), (3.01, Some(9.123)), (17.9, None), (18.0, Some(18.6)), (18.0, Some(19.0)), (30.0, None)]
+        {
+            let stretch = Some(Stretch { start_seconds, end_seconds });
+            let whole = Clip { stretch, ..Clip::whole(&path) }.read(16_000);
+            let options = AudioOptions { sample_rate_hz: 16_000, channel: Channel::Mix };
+            let mut reader = crate::audio::Reader::open(&path, &options).unwrap().within(stretch);
+            let mut found = Ok(vec![]);
+            while let (Ok(samples), Some(block)) = (&mut found, reader.next_block().transpose()) {
+                match block {
+                    Ok(block) => samples.extend(block),
+                    Err(error) => found = Err(error.to_string()),
+                }
+            }
+            assert_eq!(found, whole.map(|audio| audio.samples).map_err(|error| error.to_string()));
         }
     }
 

@@ -72,6 +72,11 @@ impl Mixer {
         self.taken + self.samples.len()
     }
 
+    /// Samples that were not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.samples.len()
+    }
+
     /// Takes the samples that are there; more may follow.
     pub(super) fn take(&mut self) -> Vec<f32> {
         self.taken += self.samples.len();

@@ -1,12 +1,13 @@
 //! The start of the journey: the bytes of a recording in, mono samples at the model's rate out.
 //!
-//! WAV goes through hound, once what real files get wrong is put right; the encodings that hound lacks, FLAC, Ogg Vorbis,
-//! MP3 and AIFF go through symphonia; SPHERE is read here. Channels are mixed or one is taken, rates are converted by rubato. Nothing is printed:
+//! WAV goes through hound, once what real files get wrong is put right; ADPCM, FLAC, Ogg Vorbis, MP3 and AIFF go through
+//! symphonia; SPHERE, mu-law and A-law are read here. Channels are mixed or one is taken, rates are converted by rubato. Nothing is printed:
 //! each decision that may matter to a result comes back as a [`Notice`].
 
 mod change;
 mod clip;
 mod container;
+mod g711;
 mod mixer;
 mod notice;
 mod reader;

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use super::g711;
 use super::mixer::Mixer;
 use super::{Channel, Notice, Reasoned, Recording, check_rate};
 
@@ -146,8 +147,8 @@ impl Format {
             (Self::Bits8, &[byte, ..]) => i16::from(byte as i8) << 8,
             (Self::Little, &[low, high, ..]) => i16::from_le_bytes([low, high]),
             (Self::Big, &[high, low, ..]) => i16::from_be_bytes([high, low]),
-            (Self::MuLaw, &[byte, ..]) => mu_law(byte),
-            (Self::ALaw, &[byte, ..]) => a_law(byte),
+            (Self::MuLaw, &[byte, ..]) => g711::mu_law(byte),
+            (Self::ALaw, &[byte, ..]) => g711::a_law(byte),
             _ => 0,
         };
         f32::from(value) / 32768.0
@@ -158,28 +159,10 @@ impl Format {
         match self {
             Self::Bits8 => 127.0 / 128.0,
             Self::Little | Self::Big => 32767.0 / 32768.0,
-            Self::MuLaw => 32124.0 / 32768.0,
-            Self::ALaw => 32256.0 / 32768.0,
+            Self::MuLaw => g711::MU_LAW_FULL_SCALE,
+            Self::ALaw => g711::A_LAW_FULL_SCALE,
         }
     }
-}
-
-/// ITU-T G.711: of the complement, a sign, an exponent of 3 bits and a mantissa of 4.
-fn mu_law(byte: u8) -> i16 {
-    let byte = !byte;
-    let magnitude = ((i16::from(byte & 0x0F) << 3) + 132) << ((byte >> 4) & 7);
-    if byte & 0x80 == 0 { magnitude - 132 } else { 132 - magnitude }
-}
-
-/// ITU-T G.711: every other bit is inverted; sign, exponent and mantissa as above.
-fn a_law(byte: u8) -> i16 {
-    let byte = byte ^ 0x55;
-    let (exponent, mantissa) = ((byte >> 4) & 7, i16::from(byte & 0x0F) << 4);
-    let magnitude = match exponent {
-        0 => mantissa + 8,
-        _ => (mantissa + 264) << (exponent - 1),
-    };
-    if byte & 0x80 == 0 { -magnitude } else { magnitude }
 }
 
 #[cfg(test)]
@@ -221,17 +204,8 @@ mod tests {
         assert_eq!(samples(&stereo, &bytes, Channel::Only(0)), [1, 2]);
     }
 
-    /// Values of the tables in ITU-T G.711, in units of 16 bits.
     #[test]
-    fn mu_law_and_a_law_are_those_of_g_711() {
-        for (byte, value) in
-            [(0xFF, 0), (0x7F, 0), (0x80, 32_124), (0x00, -32_124), (0x8F, 16_764), (0xEF, 132), (0xFE, 8)]
-        {
-            assert_eq!(mu_law(byte), value, "{byte:02X}");
-        }
-        for (byte, value) in [(0xD5, 8), (0x55, -8), (0xAA, 32_256), (0x2A, -32_256), (0x80, 5504), (0xC5, 264)] {
-            assert_eq!(a_law(byte), value, "{byte:02X}");
-        }
+    fn telephone_codes_are_expanded() {
         let coded = |coding: &str| PCM.replace("n_bytes -i 2", "n_bytes -i 1").replace("-s3 pcm", coding);
         assert_eq!(samples(&coded("-s4 ulaw"), &[0xFF, 0x80, 0x00], Channel::Mix), [0, 32_124, -32_124]);
         assert_eq!(samples(&coded("-s4 alaw"), &[0xD5, 0xAA, 0x2A], Channel::Mix), [8, 32_256, -32_256]);

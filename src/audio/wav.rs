@@ -1,4 +1,4 @@
-//! WAV: integers and 32-bit floats through hound, 64-bit floats, mu-law, A-law and ADPCM through symphonia.
+//! WAV: integers and 32-bit floats through hound, ADPCM through symphonia, 64-bit floats, mu-law and A-law by themselves.
 //!
 //! Real files have sizes that a pipe left open, cut-off ends, odd chunks without their pad byte, several data chunks, data
 //! before fmt, 24 bits in four bytes. Both libraries refuse such files or misread them without a word. So the chunks are
@@ -9,6 +9,7 @@ use std::io::{Cursor, Read};
 
 use hound::{SampleFormat, WavReader, WavSpec, WavWriter};
 
+use super::g711;
 use super::mixer::Mixer;
 use super::sniff::Kind;
 use super::{Channel, Notice, Reasoned, Recording, check_rate, container};
@@ -36,6 +37,7 @@ pub(super) fn decode(bytes: &[u8], channel: Channel) -> Reasoned<Recording> {
     let header = header(&format.chunk, whole.len())?;
     let mut recording = match format.encoding {
         Encoding::Other => container::decode(&[&header, whole].concat(), Kind::Wave, channel)?,
+        Encoding::Float64 | Encoding::MuLaw | Encoding::ALaw => by_blocks(&format, whole, channel)?,
         encoding => through_hound(|| WavReader::new(header.chain(whole)).map_err(refused), encoding, channel)?,
     };
     if chunks.promised > data.len() as u64 {
@@ -109,6 +111,9 @@ pub(super) enum Encoding {
         valid: u16,
     },
     Float32,
+    Float64,
+    MuLaw,
+    ALaw,
     /// What is left to symphonia.
     Other,
 }
@@ -118,14 +123,19 @@ impl Encoding {
     pub(super) fn is_plain(self) -> bool {
         match self {
             Self::Integer { bits, valid } => bits == 8 || valid >= bits,
-            Self::Float32 => true,
+            Self::Float32 | Self::Float64 | Self::MuLaw | Self::ALaw => true,
             Self::Other => false,
         }
     }
 
     /// The magnitude that it cannot go beyond; for most, what 16 bits hold.
     pub(super) fn full_scale(self) -> f32 {
-        if let Self::Integer { bits: 8, .. } = self { 127.0 / 128.0 } else { 32767.0 / 32768.0 }
+        match self {
+            Self::Integer { bits: 8, .. } => 127.0 / 128.0,
+            Self::MuLaw => g711::MU_LAW_FULL_SCALE,
+            Self::ALaw => g711::A_LAW_FULL_SCALE,
+            _ => 32767.0 / 32768.0,
+        }
     }
 }
 
@@ -167,6 +177,9 @@ impl Format {
         let encoding = match (tag, bytes) {
             (1, _) => Encoding::Integer { bits: 8 * bytes, valid },
             (3, 4) => Encoding::Float32,
+            (3, 8) => Encoding::Float64,
+            (7, 1) => Encoding::MuLaw,
+            (6, 1) => Encoding::ALaw,
             _ => Encoding::Other,
         };
         let byte_rate = sample_rate.saturating_mul(u32::from(align)).to_le_bytes();
@@ -260,18 +273,37 @@ fn through_hound<R: Read>(
     Ok(Recording { samples, sample_rate: spec.sample_rate, notices })
 }
 
+/// Decodes whole frames of an encoding that hound lacks.
+fn by_blocks(format: &Format, bytes: &[u8], channel: Channel) -> Reasoned<Recording> {
+    let mut mixer = Mixer::new(format.channels(), channel, format.encoding.full_scale())?;
+    mixer.reserve(bytes.len() / format.align);
+    for bytes in bytes.chunks(BLOCK * format.align) {
+        mixer.push(&block(format, bytes)?)?;
+    }
+    let (samples, notices) = mixer.finish();
+    Ok(Recording { samples, sample_rate: format.sample_rate, notices })
+}
+
 /// The interleaved samples of whole frames of `bytes`, whose encoding is [plain](Encoding::is_plain).
 pub(super) fn block(format: &Format, bytes: &[u8]) -> Reasoned<Vec<f32>> {
-    let header = header(&format.chunk, bytes.len())?;
-    let reader = WavReader::new(header.chain(bytes)).map_err(refused)?;
-    let samples: hound::Result<Vec<f32>> = match format.encoding {
+    let expanded = |expand: fn(u8) -> i16| bytes.iter().map(|&byte| f32::from(expand(byte)) / 32768.0).collect();
+    match format.encoding {
+        Encoding::MuLaw => Ok(expanded(g711::mu_law)),
+        Encoding::ALaw => Ok(expanded(g711::a_law)),
+        Encoding::Float64 => Ok(bytes.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes) as f32).collect()),
+        _ => block_by_hound(format, header(&format.chunk, bytes.len())?.chain(bytes)).map_err(refused),
+    }
+}
+
+fn block_by_hound(format: &Format, clean: impl Read) -> hound::Result<Vec<f32>> {
+    let reader = WavReader::new(clean)?;
+    match format.encoding {
         Encoding::Integer { bits, .. } => {
             let scale = 1.0 / (1u64 << (bits - 1)) as f32;
             reader.into_samples::<i32>().map(|sample| Ok(sample? as f32 * scale)).collect()
         }
         _ => reader.into_samples().collect(),
-    };
-    samples.map_err(refused)
+    }
 }
 
 fn refused(cause: hound::Error) -> String {

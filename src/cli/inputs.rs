@@ -37,10 +37,12 @@ impl Input {
     /// Opens the recording to be read block by block; `channel` takes the place of the one that a manifest names.
     pub fn open(&self, sample_rate_hz: u32, channel: Option<Channel>) -> Result<Reader> {
         let channel = channel.unwrap_or(self.audio.channel);
-        if self.audio.stretch.is_some() {
-            return Ok(Reader::of_audio(self.path(), self.read(sample_rate_hz, Some(channel))?));
-        }
-        Reader::new(self.path(), self.bytes()?, &AudioOptions { sample_rate_hz, channel })
+        let options = AudioOptions { sample_rate_hz, channel };
+        let reader = match self.is_stdin() {
+            true => Reader::new(self.path(), self.bytes()?, &options),
+            false => Reader::open(self.path(), &options),
+        };
+        Ok(reader?.within(self.audio.stretch))
     }
 
     /// Opens samples without a header, `raw_hz` of them a second.

@@ -444,6 +444,12 @@ pub(super) mod tests {
 
     /// The segmentations of all legal paths.
     pub(in crate::dp) fn legal(plan: &Plan, frames: usize) -> BTreeSet<String> {
+        let paths = legal_paths(plan, frames);
+        paths.iter().map(|path| format!("{:?}", segments(plan.graph(), path))).collect()
+    }
+
+    /// Every path of so many frames from a start to an end.
+    pub(in crate::dp) fn legal_paths(plan: &Plan, frames: usize) -> Vec<Vec<StateId>> {
         let graph = plan.graph();
         let mut paths: Vec<Vec<StateId>> = graph.starts().iter().map(|start| vec![start.state]).collect();
         for _ in 1..frames {
@@ -454,7 +460,7 @@ pub(super) mod tests {
             paths = paths.iter().flat_map(longer).collect();
         }
         let ends = |path: &Vec<StateId>| graph.finals().iter().any(|end| end.state == path[path.len() - 1]);
-        paths.iter().filter(|path| ends(path)).map(|path| format!("{:?}", segments(graph, path))).collect()
+        paths.into_iter().filter(ends).collect()
     }
 
     #[test]

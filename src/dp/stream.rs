@@ -197,9 +197,9 @@ pub fn search_streaming(
 
 #[cfg(test)]
 mod tests {
-    use super::super::beam::tests::{legal, random_plan};
+    use super::super::beam::tests::{legal, legal_paths, random_plan};
     use super::super::oracle::{random_emissions, score};
-    use super::super::{segments, viterbi};
+    use super::super::{path_score, segments, viterbi};
     use super::*;
     use crate::random::Random;
 
@@ -289,6 +289,43 @@ mod tests {
             }
         }
         assert!(found > 300 && retried > 20, "{found} {retried}");
+    }
+
+    /// The score of the best of all paths, one by one, that have these segments.
+    fn score_of(spans: &[SegmentSpan], plan: &Plan, emissions: &Emissions) -> f64 {
+        let paths = legal_paths(plan, emissions.frames());
+        let alike = paths.iter().filter(|path| segments(plan.graph(), path) == spans);
+        alike.map(|path| path_score(plan, emissions, path).unwrap()).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Whatever the beam: something is found where the exact search finds something, it is a path and none better than the best; and
+    /// the best one once the beam is wide.
+    #[test]
+    fn no_beam_finds_better_than_the_best_path_and_a_wide_one_finds_it() {
+        let (mut best, mut worse, mut none) = (0, 0, 0);
+        for seed in 0..1500 {
+            let mut random = Random::new(seed);
+            let plan = random_plan(&mut random);
+            let frames = 1 + random.below(7);
+            let emissions = random_emissions((frames, 3), &mut random, 3.0, [0, 20][seed as usize % 2]);
+            let beam = BeamOptions { beam: 4.0 * random.uniform(), max_active: 1 + random.below(4) };
+            let narrow = StreamOptions { beam, patience: Patience { frames: 1, margin: 0.5 }, delay_frames: 2 };
+            let patience = Patience { frames: usize::MAX, margin: 0.0 };
+            let beam = BeamOptions { beam: 1e4, max_active: 1000 };
+            let wide = StreamOptions { beam, patience, delay_frames: 1000 };
+            let found = [narrow, wide].map(|options| search_streaming(&plan, &emissions, options));
+            let Ok(exact) = viterbi(&plan, &emissions) else {
+                assert!(found.iter().all(Result::is_err));
+                none += 1;
+                continue;
+            };
+            let [(narrow, _), (wide, retries)] = found.map(Result::unwrap);
+            assert_eq!((wide, retries), (segments(plan.graph(), &exact.states), vec![]));
+            let behind = exact.score - score_of(&narrow, &plan, &emissions);
+            assert!(behind.is_finite() && behind > -1e-4, "{behind}");
+            (best, worse) = if behind < 1e-4 { (best + 1, worse) } else { (best, worse + 1) };
+        }
+        assert!(best > 500 && worse > 50 && none > 50, "{best} {worse} {none}");
     }
 
     /// Whatever the beam: where there is a legal path, one is found.

@@ -4,10 +4,36 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use senone::Error;
-use senone::audio::{self, Audio, AudioOptions, Channel, Notice};
+use senone::audio::{self, Audio, AudioOptions, Channel, Notice, Reader};
+
+use super::util::Dir;
 
 fn read_as(bytes: Vec<u8>, sample_rate_hz: u32, channel: Channel) -> senone::Result<Audio> {
-    audio::read_bytes(Path::new("made.wav"), bytes, &AudioOptions { sample_rate_hz, channel })
+    let (name, options) = (Path::new("made.wav"), AudioOptions { sample_rate_hz, channel });
+    let arrived = Reader::new(name, Box::new(Cursor::new(bytes.clone())), &options).and_then(by_blocks);
+    let whole = audio::read_bytes(name, bytes, &options);
+    assert_eq!(reasoned(arrived), reasoned(whole_of(&whole)));
+    whole
+}
+
+/// What the blocks are, put together.
+fn by_blocks(mut reader: Reader) -> senone::Result<Audio> {
+    let mut samples = vec![];
+    while let Some(mut block) = reader.next_block()? {
+        samples.append(&mut block);
+    }
+    Ok(Audio { samples, sample_rate: 0, notices: reader.notices().to_vec() })
+}
+
+fn whole_of(audio: &senone::Result<Audio>) -> senone::Result<Audio> {
+    match audio {
+        Ok(audio) => Ok(Audio { sample_rate: 0, ..audio.clone() }),
+        Err(error) => Err(Error::Other(error.to_string())),
+    }
+}
+
+fn reasoned(audio: senone::Result<Audio>) -> Result<Audio, String> {
+    audio.map_err(|error| error.to_string())
 }
 
 /// At 16 kHz, which is what the files here have.
@@ -421,7 +447,7 @@ fn shared() -> Option<PathBuf> {
 }
 
 /// Path and seconds of the first `count` utterances of a manifest.
-fn utterances(manifest: &Path, count: usize) -> Vec<(PathBuf, f64)> {
+pub fn utterances(manifest: &Path, count: usize) -> Vec<(PathBuf, f64)> {
     let text = std::fs::read_to_string(manifest).unwrap();
     let mut lines = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let header = lines.next().unwrap();
@@ -450,6 +476,34 @@ fn real_recordings_are_as_long_as_their_manifest_says() {
             assert_eq!(audio.notices.iter().find(unexpected), None, "{}", path.display());
         }
     }
+}
+
+/// FLAC, Ogg, MP3 and WAV, whole, cut short and with a hole.
+#[test]
+fn files_are_read_by_blocks_as_they_are_read_whole() {
+    let Some(shared) = shared() else { return };
+    let dir = Dir::new();
+    let mut cut_off = 0;
+    for manifest in
+        ["an4/test.tsv", "fsdd/test.tsv", "audio-cmn/train.tsv", "shtooka-weigao/test.tsv", "speechocean762/test.tsv"]
+    {
+        let (path, _) = utterances(&shared.join("data").join(manifest), 1).remove(0);
+        let bytes = std::fs::read(&path).unwrap();
+        let mut holed = bytes.clone();
+        holed[bytes.len() / 2..][..100].fill(0x55);
+        let file = dir.path(path.file_name().unwrap().to_str().unwrap());
+        for bytes in [&bytes[..], &bytes[..bytes.len() * 2 / 3], &bytes[..bytes.len() / 50], &holed] {
+            std::fs::write(&file, bytes).unwrap();
+            for sample_rate_hz in [16_000, 11_025] {
+                let options = AudioOptions { sample_rate_hz, channel: Channel::Mix };
+                let whole = audio::read(&file, &options);
+                cut_off += whole.as_ref().map_or(1, |audio| audio.notices.len());
+                let blocks = Reader::open(&file, &options).and_then(by_blocks);
+                assert_eq!(reasoned(blocks), reasoned(whole_of(&whole)), "{}", path.display());
+            }
+        }
+    }
+    assert!(cut_off > 10, "{cut_off}");
 }
 
 #[test]
