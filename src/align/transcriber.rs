@@ -59,7 +59,9 @@ impl<'a> Transcriber<'a> {
             (_, None) => (tokens(), vec![]),
         };
         if phones.is_empty() && words.is_empty() {
-            return Err(Error::Transcript { reason: "the transcript is empty".into() });
+            let place = Some(&utterance.place).filter(|place| place.path != utterance.audio.path);
+            let place = place.map_or(String::new(), |place| format!(": {place}"));
+            return Err(Error::Transcript { reason: format!("the transcript is empty{place}") });
         }
         if phones.is_empty() {
             self.lexicon.filter(|_| self.filler.is_empty()).map_or(Ok(()), |lexicon| lexicon.check(text))?;

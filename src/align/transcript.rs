@@ -63,7 +63,7 @@ pub struct Transcript {
 
 /// Why an utterance of which nothing is said cannot be aligned.
 const MISSING: &str =
-    "no transcript: expected a .txt, .lab or .TextGrid of the same name beside the recording, or a text";
+    "no transcript: expected a .txt, .TextGrid, .lab, .mlf or .ctm of the same name beside the recording, or a text";
 
 /// Words that a message names before it only counts.
 const NAMED: usize = 5;

@@ -22,7 +22,7 @@ use super::inputs::{self, Input};
 
 /// Find the times of phones and words in recordings whose words are known
 ///
-/// INPUT is audio with its text in a .txt, .lab or .TextGrid of the same name beside it (or --text), a folder of such, a manifest
+/// INPUT is audio with its text in a .txt, .TextGrid, .lab, .mlf or .ctm of the same name beside it (or --text), a folder of such, a manifest
 /// (.tsv), a Kaldi data folder, a LibriSpeech set, a part of TIMIT, THCHS-30 or AISHELL-1. Each utterance gets a verdict: aligned,
 /// widened (with a wider beam than the first), doubtful (and where), too-short or failed; the exit status is non-zero if any was too
 /// short or failed. Pronunciations and pauses are chosen by the search.

@@ -10,7 +10,7 @@ use clap::Args;
 #[cfg(feature = "neural")]
 use senone::bundle::{Bundle, Score};
 use senone::data::manifest::{Manifest, Utterance};
-use senone::formats::ctm;
+use senone::formats::{ctm, lab};
 use senone::graph::lexicon::Lexicon;
 #[cfg(feature = "neural")]
 use senone::metrics::ScoreReport;
@@ -25,16 +25,16 @@ use super::read_corpus;
 
 /// Print the phone error rate of decoded phones, or the word error rate of words, against a reference
 ///
-/// Files are read as CTM when they end in .ctm, as a tab-separated table when the first line names a column `utterance`, else as
+/// Files are read as CTM when they end in .ctm, as a master label file of HTK when in .mlf, as a tab-separated table when the first line names a column `utterance`, else as
 /// one line per utterance: its name, then its labels. Before labels are compared, the stress digits of ARPABET vowels are
 /// stripped, and with `--lexicon pinyin` the tones of Mandarin finals; then --phones and --fold apply, then silence is dropped. The interval
 /// is a bootstrap over speakers.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
-    /// What was said: a manifest or a corpus of another layout, with phones or words, a CTM, or lines of text
+    /// What was said: a manifest or a corpus of another layout, with phones or words, a CTM, an MLF, or lines of text
     pub reference: PathBuf,
 
-    /// What was decoded: a CTM, a table with the columns utterance and phones, or lines of text
+    /// What was decoded: a CTM, an MLF, a table with the columns utterance and phones, or lines of text
     pub hypothesis: PathBuf,
 
     /// Pronunciations of the reference's words; the one that fits best counts. Lines and CTM then hold words, and so does a
@@ -212,6 +212,7 @@ enum Spelling<'a> {
 enum Layout {
     Corpus,
     Ctm,
+    Master,
     Table(String),
     Lines(String),
 }
@@ -222,6 +223,9 @@ fn layout(path: &Path) -> Result<Layout> {
     }
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("ctm")) {
         return Ok(Layout::Ctm);
+    }
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("mlf")) {
+        return Ok(Layout::Master);
     }
     let text = senone::input::text(path)?;
     let text = text.trim_start_matches('\u{feff}').to_owned();
@@ -234,6 +238,7 @@ fn read_references(path: &Path, spelling: Spelling<'_>) -> Result<Vec<Reference>
     let rows = match layout(path)? {
         Layout::Table(_) | Layout::Corpus => return manifest_references(&read_corpus(path)?, spelling),
         Layout::Ctm => read_ctm(path)?,
+        Layout::Master => read_master(path)?,
         Layout::Lines(text) => read_lines(path, &text)?,
     };
     let transcript = |labels: &[String]| match spelling {
@@ -283,6 +288,7 @@ fn pronounce(words: &str, lexicon: &Lexicon) -> Transcript {
 fn read_hypotheses(path: &Path, unit: Unit) -> Result<Hypotheses> {
     let read = match layout(path)? {
         Layout::Ctm => read_ctm(path),
+        Layout::Master => read_master(path),
         Layout::Table(text) => read_table(path, &text, unit),
         Layout::Lines(text) => read_lines(path, &text),
         Layout::Corpus => Err(Error::Other(format!("{}: a folder, expected a file of hypotheses", path.display()))),
@@ -323,6 +329,10 @@ fn read_rated(path: &Path, unit: Unit) -> Result<Rated> {
         Ok((name, labels?.concat()))
     };
     ctm::read(path)?.into_iter().map(row).collect()
+}
+
+fn read_master(path: &Path) -> Result<Hypotheses> {
+    Ok(lab::read_master(path)?.into_iter().map(|(name, labels)| (one_field(&name), labels.into_names())).collect())
 }
 
 /// The columns `utterance` and `phones`, or `words`, of a table; others do not matter.
@@ -405,6 +415,10 @@ mod tests {
             ("hyp.tsv", "phones\tutterance\nDH IY K AE T\tu 1\n\nB AH D\tu2\n"),
             ("ref.txt", "u_1 DH IY K AE T\nu2 B AH D\n"),
             ("phones.tsv", "utterance\taudio\twords\nu_1\ta.wav\tDH IY K AE T\nu2\tb.wav\tB AH D\n"),
+            (
+                "hyp.mlf",
+                "#!MLF!#\n\"*/u_1.rec\"\n0 9 SIL\n9 10 DH\n10 20 IY\n20 30 K\n30 40 AE\n.\n\"*/u2.lab\"\nB\nAH\nT\n.\n",
+            ),
             ("fold.map", "T D\n\nAE\n"),
             ("bad.map", "T D\nA B C\n"),
             ("ipa.txt", "u_1 ð i k æ t\nu2 b ʌ d\n"),
@@ -437,7 +451,9 @@ mod tests {
             let text = printed(&folder, &format!("{reference} hyp.tsv")).unwrap();
             assert!(text.starts_with("PER 0.00 %"), "{text}");
         }
-        assert!(printed(&folder, "hyp.ctm hyp.ctm").unwrap().starts_with("PER 0.00 %"));
+        for same in ["hyp.ctm hyp.ctm", "hyp.mlf hyp.ctm", "hyp.ctm hyp.mlf"] {
+            assert!(printed(&folder, same).unwrap().starts_with("PER 0.00 %"), "{same}");
+        }
         let words = printed(&folder, "words.txt hyp.ctm --lexicon words.dict").unwrap();
         assert!(words.contains("D 1 (12.50 %)") && words.contains("N 8"), "{words}");
     }

@@ -85,6 +85,9 @@ fn a_text_may_be_anywhere() {
         ("txt/a.txt", words.clone()),
         ("lab/a.lab", words.clone()),
         ("grid/a.TextGrid", format!("{grid}\"{words}\"\n")),
+        ("only/a.TextGrid", format!("{}\"{words}\"\n", grid.replace("\"words\"", "\"what she said\""))),
+        ("mlf/a.mlf", format!("#!MLF!#\n\"*/b.lab\"\nxx\n.\n\"*/a.lab\"\n{}\n.\n", words.replace(' ', "\n"))),
+        ("ctm/a.ctm", words.split(' ').zip(1..).map(|(word, at)| format!("a 1 {at} 1 {word}\n")).collect()),
         ("kaldi/text", format!("a {words}\n")),
     ] {
         let folder = name.split('/').next().unwrap();
@@ -167,8 +170,8 @@ fn each_bad_input_is_one_sentence_and_the_others_are_aligned() {
     ];
     assert_eq!(found, expected);
     let detail = |name: &str| table.iter().find(|row| row[0] == name).unwrap()[6].clone();
-    assert_eq!(detail("empty"), "the transcript is empty");
-    let missing = "no transcript: expected a .txt, .lab or .TextGrid of the same name beside the recording, or a text";
+    assert_eq!(detail("empty"), "the transcript is empty: all/empty.txt:1");
+    let missing = "no transcript: expected a .txt, .TextGrid, .lab, .mlf or .ctm of the same name beside the recording, or a text";
     assert_eq!(detail("missing"), missing);
     let script = "no word of the transcript is in the lexicon: '\u{4f60}\u{597d}' (word 1), '\u{4e16}\u{754c}' (word 2): give a lexicon \
                   of its language and its script";

@@ -637,7 +637,7 @@ mod corpora {
         for line in [
             "senone: left out u2: it has a word that the lexicon lacks\n",
             "senone: left out u3: none.wav: cannot read: No such file or directory (os error 2)\n",
-            "senone: left out u4: the transcript is empty\n",
+            "senone: left out u4: the transcript is empty: some.tsv:5\n",
             "senone: left out u5: short.wav: no samples: there is a header, but no audio after it\n",
         ] {
             assert!(said.contains(line), "{said}");

@@ -342,7 +342,7 @@ fn what_cannot_be_learnt_from_is_named_and_left_out() {
     for line in [
         "left out empty: audio/empty.wav: the file is empty\n",
         "left out none: audio/none.wav: cannot read: No such file or directory (os error 2)\n",
-        "left out silent: the transcript is empty\n",
+        "left out silent: the transcript is empty: train.tsv:",
         "left out tiny: only 70 samples: less than one frame\n",
         "left out short: no legal path: 5 search frames given, the shortest legal sequence needs 27: the audio is too short\n",
     ] {

@@ -1,4 +1,5 @@
-//! A folder of recordings, each with its transcript in a file of the same name: `.txt`, `.lab` or `.TextGrid`.
+//! A folder of recordings, each with its transcript in a file of the same name: `.txt`, `.TextGrid`, `.lab`, `.mlf` or
+//! `.ctm`.
 //!
 //! The speaker is the folder that a file lies in.
 
@@ -9,7 +10,7 @@ use super::super::files::{self, folder_name, stem};
 use super::super::manifest::Utterance;
 use super::one_line;
 use crate::audio::{Clip, is_audio_name};
-use crate::formats::ctm::TimedLabel;
+use crate::formats::ctm::{self, TimedLabel};
 use crate::formats::lab::{self, Labels};
 use crate::formats::textgrid::{self, TimedTier};
 use crate::{Error, Result};
@@ -69,7 +70,8 @@ struct Said {
 }
 
 impl Said {
-    /// A `.txt` is the first to say the words, a `.TextGrid` the phones.
+    /// A `.txt` is the first to say the words, a `.TextGrid` the phones; a `.ctm`, which may hold either, counts where nothing else
+    /// says anything.
     fn beside(audio: &Path) -> Result<Self> {
         let mut said = Self::default();
         let found = |ending: &str| Some(audio.with_extension(ending)).filter(|path| path.is_file());
@@ -81,11 +83,15 @@ impl Said {
             said.add_tiers(&path)?;
             said.file.get_or_insert(path);
         }
-        if let Some(path) = found("lab") {
-            match lab::read(&path)? {
+        for path in ["lab", "mlf"].into_iter().filter_map(found) {
+            match lab::read(&path, &stem(audio))? {
                 Labels::Timed(labels) => said.phones = said.phones.or_else(|| Some(names(&labels))),
                 Labels::Plain(text) => said.words = said.words.or_else(|| one_line(&text)),
             }
+            said.file.get_or_insert(path);
+        }
+        if let Some(path) = found("ctm").filter(|_| said.words.is_none() && said.phones.is_none()) {
+            said.words = one_line(&ctm_names(&path, &stem(audio))?.join(" "));
             said.file.get_or_insert(path);
         }
         Ok(said)
@@ -97,7 +103,9 @@ impl Said {
             let named: Vec<&TimedTier> = tiers.iter().filter(|tier| known.contains(&&*plain(&tier.name))).collect();
             (!named.is_empty()).then(|| in_order(&named))
         };
-        let (phones, words) = (of(&PHONE_TIERS), of(&WORD_TIERS));
+        let phones = of(&PHONE_TIERS);
+        let only = || (tiers.len() == 1).then(|| in_order(&[&tiers[0]]));
+        let words = of(&WORD_TIERS).or_else(|| only().filter(|_| phones.is_none()));
         if phones.is_none() && words.is_none() {
             let found: Vec<&str> = tiers.iter().map(|tier| tier.name.as_str()).collect();
             let reason = format!("tiers called {found:?}: expected one called \"phones\" or \"words\"");
@@ -119,6 +127,17 @@ fn in_order(tiers: &[&TimedTier]) -> Vec<String> {
     let mut labels: Vec<TimedLabel> = tiers.iter().flat_map(|tier| tier.labels.clone()).collect();
     labels.sort_by(|a, b| a.start_seconds.total_cmp(&b.start_seconds));
     names(&labels)
+}
+
+/// The labels of the utterance `name` of a CTM, or of the only one in it.
+fn ctm_names(path: &Path, name: &str) -> Result<Vec<String>> {
+    let rows = ctm::read(path)?;
+    let only = rows.values().next().filter(|_| rows.len() == 1);
+    let row = rows.get(&ctm::one_field(name)).or(only).ok_or_else(|| {
+        let reason = format!("no line of '{name}': expected the name of the recording in the first column");
+        Error::TextFile { path: path.to_owned(), line: 1, reason }
+    })?;
+    Ok(names(row))
 }
 
 /// The labels without pauses.

@@ -8,7 +8,7 @@
 //! | THCHS-30 | `.wav.trn` beside the audio | initials and toned finals | line 1 |
 //! | AISHELL-1 | `transcript/aishell_transcript_v0.8.txt` in it or above | none | this file |
 //! | LibriSpeech | `SPEAKER-CHAPTER.trans.txt` | none | these |
-//! | folder | any other folder | the phone tier of a `.TextGrid`, or a `.lab` with times | `.txt`, plain `.lab`, word tier |
+//! | folder | any other folder | the phone tier of a `.TextGrid`, or a `.lab` or `.mlf` with times | `.txt`, word tier or only tier, plain `.lab`, `.ctm` |
 
 mod aishell;
 mod folder;
