@@ -248,6 +248,6 @@ mod tests {
     fn nothing_said_is_an_error() {
         let lexicon = lexicon();
         let error = Transcriber::new(Some(&lexicon), "SPN").words(&utterance(" ", "")).unwrap_err();
-        assert_eq!(error.to_string(), "the transcript is empty");
+        assert_eq!(error.to_string(), "the transcript is empty: m.tsv:2");
     }
 }

@@ -1,8 +1,8 @@
 //! Grapheme to phoneme: how a word may be said that no lexicon has.
 //!
 //! A [`Lexicon`] comes in; the letters of each word and its phones are cut into graphones, pairs of some letters and the phones that
-//! they stand for (by expectation and maximisation); an n-gram over graphones is what is learnt. A word comes in again, and its best pronunciations go out,
-//! each with its probability ([`G2p::pronounce`]). The joint-sequence model of Bisani and Ney ("Joint-sequence models for
+//! they stand for, by expectation and maximisation; an n-gram over graphones is what is learnt. A word comes in again, and its best
+//! pronunciations go out, each with its probability ([`G2p::pronounce`]). The joint-sequence model of Bisani and Ney ("Joint-sequence models for
 //! grapheme-to-phoneme conversion", 2008), with the alignment fixed before the n-gram is estimated, as Novak does (Phonetisaurus, 2012).
 
 mod align;
