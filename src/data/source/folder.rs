@@ -145,3 +145,50 @@ fn names(labels: &[TimedLabel]) -> Vec<String> {
     let label = |label: &TimedLabel| Some(label.label.trim()).filter(|name| !PAUSES.contains(name)).map(str::to_owned);
     labels.iter().filter_map(label).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn said(file: &str, text: &str) -> Result<(Option<String>, Option<Vec<String>>)> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(file), text).unwrap();
+        beside("a", &folder.path().join("a.wav")).map(|found| (found.words, found.phones))
+    }
+
+    #[test]
+    fn the_entry_of_the_recording_counts() {
+        let master = "#!MLF!#\n\"*/b.lab\"\nx\n.\n\"*/a.lab\"\n0 5 sil\n5 9 AH\n.\n";
+        for file in ["a.lab", "a.mlf"] {
+            assert_eq!(said(file, master).unwrap(), (None, Some(vec!["AH".into()])), "{file}");
+        }
+        let error = said("a.mlf", &master.replace("a.lab", "c.lab")).unwrap_err().to_string();
+        assert!(error.ends_with("a.mlf:1: no entry for 'a': expected a line \"*/a.lab\""), "{error}");
+    }
+
+    #[test]
+    fn the_rows_of_the_recording_count() {
+        let row = |name: &str, at: usize, word: &str| format!("{name} 1 {at} 1 {word}\n");
+        let words = |text: &str| said("a.ctm", text).map(|(words, _)| words.unwrap());
+        let other = row("z", 0, "z");
+        let both = row("a", 1, "two") + &other + &row("a", 0, "one");
+        assert_eq!((words(&both).unwrap(), words(&other).unwrap()), ("one two".into(), "z".into()));
+        let error = words(&(other + &row("b", 0, "b"))).unwrap_err().to_string();
+        assert!(
+            error.ends_with("a.ctm:1: no line of 'a': expected the name of the recording in the first column"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_only_tier_is_of_words() {
+        let grid = |name: &str| {
+            let head = "File type = \"ooTextFile\"\nObject class = \"TextGrid\"\n0 1 <exists> 1 \"IntervalTier\"";
+            format!("{head} \"{name}\" 0 1 1 0 1 \"one two\"\n")
+        };
+        assert_eq!(said("a.TextGrid", &grid("anything")).unwrap(), (Some("one two".into()), None));
+        assert_eq!(said("a.TextGrid", &grid("phones")).unwrap(), (None, Some(vec!["one two".into()])));
+    }
+}
