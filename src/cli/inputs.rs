@@ -1,6 +1,6 @@
 //! What to decode or align: files, folders, manifests, standard input.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -129,21 +129,7 @@ fn walk(arguments: &[PathBuf]) -> Result<Vec<Found>> {
             all.push(Found::File(from_file(argument)));
         }
     }
-    check_twice(&all)?;
     Ok(all)
-}
-
-/// Refuses a file that is named twice: what is made of it would have one name twice.
-fn check_twice(all: &[Found]) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    for found in all {
-        let Found::File(input) = found else { continue };
-        let path = input.path();
-        if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.to_owned())) {
-            return Err(Error::Other(format!("{} is given twice: name it once", path.display())));
-        }
-    }
-    Ok(())
 }
 
 /// `input` with the transcript that lies beside it.

@@ -262,10 +262,6 @@ mod several_recordings {
         assert!(!dir.path("out").exists());
         let message = dir.senone("decode --model model --format ctm audio/a.wav more/a.wav").refused();
         assert_eq!(message, format!("audio/a.wav and more/a.wav would both be written as a: {what_to_do}"));
-        for format in ["text", "json"] {
-            let line = format!("decode --model model --format {format} audio/a.wav audio/../audio/a.wav");
-            assert_eq!(dir.senone(&line).refused(), "audio/../audio/a.wav is given twice: name it once");
-        }
         dir.write("slash.tsv", "utterance\taudio\nx/a\taudio/a.wav\nx_a\tmore/a.wav\n");
         let message = dir.senone("decode --model model --output out slash.tsv").refused();
         assert_eq!(message, format!("audio/a.wav and more/a.wav would both be written as x_a.txt: {what_to_do}"));
